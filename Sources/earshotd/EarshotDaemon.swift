@@ -79,7 +79,7 @@ struct EarshotDaemon: AsyncParsableCommand {
     /// Writes a backup, and prints the path of its directory when the backup is complete.
     private func writeBackup(to place: String, _ loader: SettingsLoader) throws {
         guard !place.isEmpty, !self.checkConfig else {
-            throw StartError(description: "--backup takes a directory, and goes without --check-config", exitCode: 64)
+            throw StartError(description: "--backup needs a directory, and cannot be combined with --check-config", exitCode: 64)
         }
         let state = try loader.load(placed: false).stateDirectory
         guard !state.isEmpty else { throw StartError(description: "give the state directory: --state-directory", exitCode: 64) }

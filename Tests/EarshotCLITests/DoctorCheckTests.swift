@@ -164,7 +164,7 @@ import Testing
         #expect(
             lines([Self.group("team", [up, failed, Self.member("dave", .full)])]) == [
                 #"warn c\u{202E}arol in team: no\u{9B} TLS"#,
-                "warn team has 1 member beyond its limit, who receive none of its messages",
+                "warn team has 1 member beyond its limit; such members receive none of its messages",
             ])
         let findings = Check.groups.findings(
             Self.facts { $0.daemon = .answers(Self.status(), peers: [], groups: [Self.group("team", [failed])], received: 0) })

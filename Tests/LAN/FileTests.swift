@@ -75,7 +75,7 @@ extension LAN {
                     try await alice.expect(0, "file", "send", "bob", name)
                 }
                 let got = try await bob.expect(0, "file", "get")
-                #expect(got.output == "plan\n" && got.errors.contains("left .bashrc of alice with the daemon"), "\(got)")
+                #expect(got.output == "plan\n" && got.errors.contains("not fetched: .bashrc from alice"), "\(got)")
                 #expect(try await bob.expect(0, "file", "get", ".bashrc").output == ".bashrc\n")
                 #expect(try await bob.expect(0, "file", "get", "--hidden").output == ".profile\n")
             }

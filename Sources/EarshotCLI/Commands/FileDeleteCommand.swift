@@ -47,7 +47,7 @@ struct FileDeleteCommand: AsyncParsableCommand {
         let resource = try all.received(text)
         guard let path = resource.publishedPath else { return resource }
         throw CommandFailure(
-            .data, "\(resource.name.escapedForDisplay) does not wait with the daemon: it was put at \(path.escapedForDisplay)",
+            .data, "\(resource.name.escapedForDisplay) is not held by the daemon: it was saved at \(path.escapedForDisplay)",
             hint: "delete it there")
     }
 }

@@ -90,9 +90,9 @@ struct FileGetCommand: AsyncParsableCommand {
     private static func tell(left: [ControlAPI.Resource]) {
         for resource in left {
             Standard.note(
-                "left \(resource.name.escapedForDisplay) of \(resource.peerName.escapedForDisplay) with the daemon: its name begins with a dot"
+                "not fetched: \(resource.name.escapedForDisplay) from \(resource.peerName.escapedForDisplay): its name begins with a dot"
             )
         }
-        if !left.isEmpty { Standard.say("fetch such files by their names, or all of them: earshot file get --hidden") }
+        if !left.isEmpty { Standard.say("fetch such files by name, or all of them: earshot file get --hidden") }
     }
 }

@@ -124,8 +124,8 @@ struct FileDownload: Sendable {
         // The user owns a published file and may have changed it.
         guard self.resource.publishedPath != nil || written == self.resource.size else {
             throw CommandFailure(
-                .io, "\(self.resource.name.escapedForDisplay) came out \(written) bytes long instead of \(self.resource.size)",
-                hint: "it is still with the daemon; try again")
+                .io, "\(self.resource.name.escapedForDisplay) has \(written) bytes instead of \(self.resource.size)",
+                hint: "the daemon still has it; try again")
         }
     }
 

@@ -15,8 +15,8 @@ struct IdentityNewCommand: ParsableCommand {
         let (loaded, _) = try self.options.load()
         if let certificate = loaded.settings.node.certificate {
             throw StartError(
-                description: "the identity is \(certificate.escapedForDisplay) of [identity] in the settings; make a new one there, "
-                    + "or take it out of the settings", exitCode: 78)
+                description: "the identity is \(certificate.escapedForDisplay) of [identity] in the settings; create a new one there, "
+                    + "or remove it from the settings", exitCode: 78)
         }
         let (identity, kept) = try Self.replace(in: loaded.stateDirectory)
         let path = loaded.stateDirectory + "/" + Identity.fileName
@@ -26,7 +26,7 @@ struct IdentityNewCommand: ParsableCommand {
         if let kept {
             EarshotDaemon.say("the old identity is kept in \(kept.escapedForDisplay); to return to it, put it back as \(Identity.fileName)")
         }
-        EarshotDaemon.say("peers will see a new peer: it is trusted by nobody, and the sessions of the old one are over")
+        EarshotDaemon.say("peers will see a new peer: no peer trusts it, and the sessions of the old one have ended")
         if Self.isInUse(loaded.stateDirectory) {
             EarshotDaemon.say("the daemon runs with the old identity until it is started again: sudo systemctl restart earshotd")
         }

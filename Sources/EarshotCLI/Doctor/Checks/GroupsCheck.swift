@@ -17,7 +17,7 @@ extension Check {
             }
             let full = group.members.count { $0.state == .known(.full) }
             if full > 0 {
-                let words = "\(name) has \(Words.count(full, "member")) beyond its limit, who receive none of its messages"
+                let words = "\(name) has \(Words.count(full, "member")) beyond its limit; such members receive none of its messages"
                 remarks.append(.warn(words, next: "see which: \(show); the group's creator can remove members"))
             }
         }
