@@ -6,7 +6,7 @@ struct FileAcceptCommand: AsyncParsableCommand {
         commandName: "accept", abstract: "Accept a file offered by a peer.")
 
     @Argument(
-        help: ArgumentHelp("The file's id (at least 4 characters) or its name.", valueName: "id|name"), completion: .offeredFile)
+        help: ArgumentHelp("The file's id (first 4 characters suffice) or its name.", valueName: "id|name"), completion: .offeredFile)
     var file: String
     @OptionGroup var options: GlobalOptions
 

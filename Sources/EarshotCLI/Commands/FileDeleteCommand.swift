@@ -11,7 +11,7 @@ struct FileDeleteCommand: AsyncParsableCommand {
             """)
 
     @Argument(
-        help: ArgumentHelp("The file's id (at least 4 characters) or its name.", valueName: "id|name"), completion: .fetchableFile)
+        help: ArgumentHelp("The file's id (first 4 characters suffice) or its name.", valueName: "id|name"), completion: .fetchableFile)
     var files: [String] = []
     @OptionGroup var options: GlobalOptions
 

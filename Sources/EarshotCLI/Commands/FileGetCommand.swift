@@ -16,7 +16,7 @@ struct FileGetCommand: AsyncParsableCommand {
             """)
 
     @Argument(
-        help: ArgumentHelp("The file's id (at least 4 characters) or its name.", valueName: "id|name"), completion: .fetchableFile)
+        help: ArgumentHelp("The file's id (first 4 characters suffice) or its name.", valueName: "id|name"), completion: .fetchableFile)
     var files: [String] = []
     @Option(
         name: [.short, .long], help: ArgumentHelp("Save to this directory, or - for standard output.", valueName: "dir|-"),

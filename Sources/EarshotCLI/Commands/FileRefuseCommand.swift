@@ -5,7 +5,7 @@ struct FileRefuseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "refuse", abstract: "Refuse a file offered by a peer.")
 
     @Argument(
-        help: ArgumentHelp("The file's id (at least 4 characters) or its name.", valueName: "id|name"), completion: .offeredFile)
+        help: ArgumentHelp("The file's id (first 4 characters suffice) or its name.", valueName: "id|name"), completion: .offeredFile)
     var file: String
     @OptionGroup var options: GlobalOptions
 

@@ -9,7 +9,7 @@ struct OutboxCancelCommand: AsyncParsableCommand {
     /// The fewest characters of an id that name a message: the sender may have chosen the id.
     static let idPrefixMinimum = 8
 
-    @Argument(help: ArgumentHelp("The message's id (at least 8 characters).", valueName: "id"))
+    @Argument(help: ArgumentHelp("The message's id (first 8 characters suffice).", valueName: "id"))
     var messages: [String]
     @OptionGroup var options: GlobalOptions
 
