@@ -104,7 +104,7 @@ extension LAN {
                 try await alice.restart()
                 try await alice.awaitPeer(bob)
                 let before = try await alice.expect(76, "send", "bob", "<before>", "--timeout", "3")
-                #expect(before.errors.contains("earshot distrust bob"))
+                #expect(before.errors.contains("revoke the trust in it"))
                 #expect(!before.errors.contains("unprotected"))
                 #expect(try await alice.sessions().flatMap(\.members).allSatisfy { $0.state != .connected })
                 #expect(try await bob.sessions().flatMap(\.members).allSatisfy { $0.state != .connected })
