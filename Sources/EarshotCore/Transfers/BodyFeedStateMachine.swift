@@ -1,30 +1,30 @@
 package import NIOCore
 
-/// Whose turn it is between a body's reader and its transfer, as a value: at most one piece lies between them.
+/// The hand-over between the reader of a body and its transfer, as a value. At most one piece is buffered between them.
 package struct BodyFeedStateMachine {
     private enum State {
-        /// The reader reads; a piece may lie here.
+        /// The reader is reading; a piece may be buffered.
         case open(ByteBuffer?)
-        /// The body has ended, where there is an error before its end; the last piece may still lie here.
+        /// The body has ended, with an error if it ended early. The last piece may still be buffered.
         case ended(ByteBuffer?, EarshotError?)
-        /// The transfer is over: what is left is not wanted any more.
+        /// The transfer is over: the remaining body is discarded.
         case closed
     }
 
     package enum PutAction: Equatable {
-        /// Read on.
+        /// The piece was accepted: keep reading.
         case taken
-        /// Try again once something has changed.
+        /// The buffer is full: try again after the next change.
         case wait
-        /// Read no more.
+        /// The body is over: stop reading.
         case stop
     }
 
     package enum TakeAction {
         case piece(ByteBuffer)
-        /// Try again once something has changed.
+        /// The buffer is empty: try again after the next change.
         case wait
-        /// That was all.
+        /// The body is complete.
         case end
         case fail(EarshotError)
     }
@@ -33,10 +33,10 @@ package struct BodyFeedStateMachine {
 
     package init() {}
 
-    /// What a transfer hears that goes on reading although it is over.
+    /// The error for a transfer that keeps reading after its end.
     private static var over: EarshotError { EarshotError(.cancelled, "the transfer has ended") }
 
-    /// The reader has a piece.
+    /// Offers a piece that the reader has read.
     package mutating func put(_ piece: ByteBuffer) -> PutAction {
         switch self.state {
         case .open(nil):
@@ -47,7 +47,7 @@ package struct BodyFeedStateMachine {
         }
     }
 
-    /// The transfer wants a piece.
+    /// Takes the next piece for the transfer.
     package mutating func take() -> TakeAction {
         switch self.state {
         case .open(let piece?):
@@ -62,7 +62,7 @@ package struct BodyFeedStateMachine {
         }
     }
 
-    /// The reader reads no more: the body has ended, or failed. The first word counts.
+    /// Ends the body, with an error if reading failed. Only the first call counts.
     package mutating func finish(_ error: EarshotError?) {
         switch self.state {
         case .open(let piece): self.state = .ended(piece, error)
@@ -70,10 +70,10 @@ package struct BodyFeedStateMachine {
         }
     }
 
-    /// The transfer is over.
+    /// Ends the transfer.
     package mutating func close() { self.state = .closed }
 
-    /// Whether a reader with a piece has to wait.
+    /// Whether a reader with a piece must wait.
     package var isFull: Bool {
         switch self.state {
         case .open(let piece): piece != nil
@@ -81,7 +81,7 @@ package struct BodyFeedStateMachine {
         }
     }
 
-    /// Whether a transfer that wants a piece has to wait.
+    /// Whether a transfer that wants a piece must wait.
     package var isEmpty: Bool {
         switch self.state {
         case .open(let piece): piece == nil

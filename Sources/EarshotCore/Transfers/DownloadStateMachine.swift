@@ -1,6 +1,6 @@
 package import EarshotWire
 
-/// The digest that a sender says of the whole.
+/// The digest of a whole resource, as its sender states it.
 package struct ResourceDigest: Sendable, Hashable {
     package let algorithm: ResourceEnd.DigestAlgorithm
     package let bytes: [UInt8]
@@ -14,35 +14,35 @@ package struct ResourceDigest: Sendable, Hashable {
     package var text: String { "\(self.algorithm):" + self.bytes.hexadecimal }
 }
 
-/// How an incoming resource comes to be whole on one connection: resumed or begun, received within a window or over data connections,
-/// checked and saved. A value; ``NodeCore`` performs its actions.
+/// The receipt of an incoming resource on one connection: it is resumed or started, received within a window or over data connections, then
+/// verified and saved. A value; ``NodeCore`` performs its actions.
 struct DownloadStateMachine: Sendable, Hashable {
-    /// What the node has to do.
+    /// The next action of the node.
     enum Action: Sendable, Hashable {
         case wait
-        /// Look at what is here of it from before.
+        /// Look for content kept from an earlier connection.
         case resume
-        /// Tell the sender what is here.
+        /// Tell the sender how much is already here.
         case tell(ResourceHeld)
-        /// Set its room aside, without what is here from before.
+        /// Reserve space, and discard content from earlier connections.
         case begin
-        /// Have the sender send these over the control connection, or, with no room between them and something left, over a data connection.
+        /// Ask the sender for these bytes over the control connection. An empty range before the end asks for a data connection instead.
         case accept(from: UInt64, upTo: UInt64)
-        /// The sender may go on so far.
+        /// Allow the sender to continue up to the new limit.
         case widen(from: UInt64, upTo: UInt64)
         case receiveData
-        /// Check the whole and save it.
+        /// Verify the whole and save it.
         case settle(ResourceDigest)
     }
 
     private enum State: Sendable, Hashable {
         case idle
-        /// Another directory of that peer comes first.
+        /// Another directory of the same peer has its turn first.
         case awaitingTurn
         case resuming
         case comparing
         case beginning
-        /// Over the control connection, up to the limit.
+        /// Receives over the control connection, up to the limit.
         case receiving(UInt64, limit: UInt64)
         /// Waits for a data connection.
         case opening(UInt64)
@@ -51,10 +51,10 @@ struct DownloadStateMachine: Sendable, Hashable {
     }
 
     private var state = State.idle
-    /// Data connections that were lost one after the other without a byte.
+    /// Consecutive data connections that were lost without moving a byte.
     private var failures = 0
 
-    /// It is taken; a directory may have to wait for its turn.
+    /// Accepts the resource. A directory may have to wait for its turn.
     mutating func take(hasTurn: Bool) -> Action {
         self.state = hasTurn ? .resuming : .awaitingTurn
         return hasTurn ? .resume : .wait
@@ -66,14 +66,14 @@ struct DownloadStateMachine: Sendable, Hashable {
         return .resume
     }
 
-    /// What is here of it from before, if anything is.
+    /// Records the content kept from an earlier connection, if any.
     mutating func held(_ held: ResourceHeld?) -> Action {
         guard self.state == .resuming else { return .wait }
         self.state = held == nil ? .beginning : .comparing
         return held.map { .tell($0) } ?? .begin
     }
 
-    /// The sender goes on from there.
+    /// Records the offset from which the sender continues.
     mutating func goes(on offset: UInt64, size: UInt64, window: UInt64) -> Action {
         guard self.state == .comparing, offset <= size else { return .wait }
         guard offset > 0 else {
@@ -83,13 +83,14 @@ struct DownloadStateMachine: Sendable, Hashable {
         return self.accept(from: offset, size: size, window: window)
     }
 
-    /// There is room for it.
+    /// Records that space is reserved.
     mutating func began(size: UInt64, window: UInt64) -> Action {
         guard self.state == .beginning else { return .wait }
         return self.accept(from: 0, size: size, window: window)
     }
 
-    /// Many bytes come over a data connection, few, or where there can be none, over the control connection.
+    /// Accepts a large remainder over a data connection, and a small one over the control connection. If no data connection is possible,
+    /// everything comes over the control connection.
     private mutating func accept(from offset: UInt64, size: UInt64, window: UInt64, hasData: Bool = true) -> Action {
         if hasData, self.failures < EarshotLimits.dataFailures, size - min(offset, size) >= EarshotLimits.dataThreshold {
             self.state = .opening(offset)
@@ -100,7 +101,7 @@ struct DownloadStateMachine: Sendable, Hashable {
         return .accept(from: offset, upTo: limit)
     }
 
-    /// So much is written from the start.
+    /// Records how many bytes are written, counted from the start.
     mutating func written(to offset: UInt64, size: UInt64, window: UInt64) -> Action {
         guard case .receiving(_, let limit) = self.state else { return .wait }
         self.state = .receiving(offset, limit: limit)
@@ -110,7 +111,7 @@ struct DownloadStateMachine: Sendable, Hashable {
         return .widen(from: offset, upTo: more)
     }
 
-    /// A data connection stands, or there will be none.
+    /// Records whether a data connection was established.
     mutating func dataOpened(_ stands: Bool, size: UInt64, window: UInt64) -> Action {
         guard case .opening(let offset) = self.state else { return .wait }
         guard stands else { return self.accept(from: offset, size: size, window: window, hasData: false) }
@@ -118,14 +119,14 @@ struct DownloadStateMachine: Sendable, Hashable {
         return .receiveData
     }
 
-    /// Nothing comes on the data connection any more: the sender has to say the rest anew, or that there is none.
+    /// Records that the data connection is finished: the sender must restart from the given offset, or confirm that nothing is left.
     mutating func dataEnded(at offset: UInt64, size: UInt64, window: UInt64) -> Action {
         guard case .receivingData(let start) = self.state else { return .wait }
         self.failures = offset > start ? 0 : self.failures + 1
         return self.accept(from: offset, size: size, window: window)
     }
 
-    /// The sender has sent everything.
+    /// Records that the sender has sent everything.
     mutating func ended(_ digest: ResourceDigest) -> Action {
         guard case .receiving = self.state else { return .wait }
         self.state = .settling

@@ -1,12 +1,12 @@
 package import EarshotWire
 
-/// How an incoming resource ended whose row is gone: its sender may not have heard of it, and offers it again then.
+/// The end of an incoming resource whose row has been removed. If its sender has not heard of the end, it offers the resource again.
 package struct EndedTransfer: Sendable, Hashable, Identifiable {
     package let id: ResourceID
     package let peerID: PeerID
-    /// Why it did not come to be complete; `nil` where it did.
+    /// Why the transfer failed; `nil` if it completed.
     package let error: EarshotError.Code?
-    /// In words; empty where it is complete.
+    /// The error as text; empty if the transfer completed.
     package let message: String
     package let endedAt: WallTime
 

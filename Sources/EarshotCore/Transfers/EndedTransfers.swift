@@ -1,7 +1,7 @@
 import DequeModule
 package import EarshotWire
 
-/// How one peer's transfers ended whose rows are gone: the latest ones, of which the oldest give way. A value.
+/// The latest ended transfers of one peer whose rows have been removed. The oldest are evicted. A value.
 package struct EndedTransfers {
     private var entries: [ResourceID: EndedTransfer] = [:]
     private var order: Deque<ResourceID> = []
@@ -12,7 +12,7 @@ package struct EndedTransfers {
 
     package var count: Int { self.entries.count }
 
-    /// The one that gives way next.
+    /// The next transfer to be evicted.
     package var oldest: ResourceID? { self.order.first }
 
     package mutating func remember(_ ended: EndedTransfer) {

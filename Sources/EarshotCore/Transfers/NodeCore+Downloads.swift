@@ -1,14 +1,16 @@
 import EarshotWire
 import OrderedCollections
 
-/// Receiving resources: into the spool under this machine's own id, checked, then published there; the name is only metadata.
+/// Receiving resources: content goes into the spool under an id of this machine, is verified, and is then published. The name is only
+/// metadata.
 extension NodeCore {
-    /// What a peer's transfers may hold of the quota.
+    /// Returns the part of the quota that a peer's transfers may use.
     func share(of peer: PeerID) -> QuotaShare { QuotaShare(of: peer, isTrusted: self.records[peer]?.trust == .trusted) }
 
     // MARK: Beginning
 
-    /// Takes an offer: space for it first, or what is here of it from before, then the sender's go-ahead. A caller hears when there is space.
+    /// Accepts an offer: reserves space, or looks for content kept from an earlier connection and waits for the sender to continue. The
+    /// caller is answered once there is space.
     mutating func beginDownload(_ id: ResourceID, on link: LinkID, _ call: CallID? = nil) {
         guard let before = self.transfers[id], before.isOpen, !before.hasMover else { return }
         let hold = before.hold ?? self.hold(EarshotLimits.waitCharge)
@@ -20,18 +22,19 @@ extension NodeCore {
         }
         self.limit(id, to: nil)
         let hasTurn = before.row.kind == .file || self.transfers.beginList(id, of: before.peerID)
-        // A directory may wait for another one of that peer, and a person does not wait with it.
+        // A directory may wait for another one of the same peer. The user's call is answered without waiting for that.
         if !hasTurn { self.answerTaken(id) }
         self.stepDownload(id) { download, _, _ in download.take(hasTurn: hasTurn) }
     }
 
-    /// A caller that has accepted it hears how it stands.
+    /// Answers the caller that accepted the transfer with its current row.
     mutating func answerTaken(_ id: ResourceID) {
         guard let call = self.transfers.change(id, { $0.caller.take() }) ?? nil, let row = self.transfers[id]?.row else { return }
         self.answer(call, .resource(row))
     }
 
-    /// The list of entries of a directory takes little memory from now on, or its mover has stopped: the next one of that peer may come.
+    /// Ends a directory's turn: its list of entries takes little memory from now on, or its mover has stopped. The peer's next directory
+    /// may begin.
     mutating func endList(_ id: ResourceID) {
         guard let next = self.transfers.endList(id) else { return }
         self.stepDownload(next) { download, _, _ in download.turn() }
@@ -39,7 +42,7 @@ extension NodeCore {
 
     // MARK: Moving
 
-    /// The sender goes on from there.
+    /// Handles the sender's answer that names the offset from which it continues.
     mutating func resourceGoesOn(_ from: ResourceFrom, by peer: PeerID) {
         guard let download = self.transfers[from.id], download.peerID == peer, download.row.direction == .incoming else { return }
         guard from.offset <= download.row.size else {
@@ -50,7 +53,7 @@ extension NodeCore {
         self.stepDownload(from.id) { $0.goes(on: from.offset, size: $1, window: $2) }
     }
 
-    /// The sender has sent everything.
+    /// Handles the sender's word that it has sent everything.
     mutating func resourceEnded(_ end: ResourceEnd, by peer: PeerID) {
         guard let download = self.transfers[end.id], download.peerID == peer, download.row.direction == .incoming else { return }
         self.stepDownload(end.id) { download, _, _ in download.ended(ResourceDigest(end.algorithm, end.digest)) }
@@ -67,7 +70,7 @@ extension NodeCore {
         self.stepDownload(id) { $0.dataEnded(at: offset, size: $1, window: $2) }
     }
 
-    /// Has a download take a step, which is told its size and how far its sender may be ahead.
+    /// Advances a download by one event. The event receives the size and the window, which is how far the sender may be ahead.
     mutating func stepDownload(
         _ id: ResourceID, _ event: (inout DownloadStateMachine, UInt64, UInt64) -> DownloadStateMachine.Action
     ) {
@@ -90,7 +93,7 @@ extension NodeCore {
             self.moveElsewhere(id, true)
             self.emit(.transfer(id, .receiveData))
         case .settle(let digest)?:
-            // From here on it is this machine's disk that takes its time, whatever becomes of the connection.
+            // From here on only this machine's disk takes time, whatever happens to the connection.
             _ = self.transfers.change(id) { $0.isSettling = true }
             self.limit(id, to: nil)
             self.emit(.transfer(id, .settle(digest)))
@@ -109,7 +112,7 @@ extension NodeCore {
         self.answerTaken(id)
     }
 
-    /// It cannot go on: its sender hears why, and nothing of it stays here.
+    /// Ends a download that cannot continue: its sender is told why, and its content is discarded.
     mutating func downloadFailed(_ id: ResourceID, _ failure: TransferFailure) {
         guard let download = self.transfers[id], download.isMoving else { return }
         _ = self.transfers.change(id) { $0.placing = nil }
@@ -119,11 +122,11 @@ extension NodeCore {
 
     // MARK: Publishing
 
-    /// The content is whole and on disk; with the row on disk too, and the content where it belongs, the sender may be told.
+    /// Handles content that is verified and on disk. The sender is told after the row is on disk too, and the content is in its place.
     mutating func downloadSettled(_ id: ResourceID, _ digest: String) {
         guard let download = self.transfers[id] else { return self.emit(.transfer(id, .removeContent(for: nil))) }
         guard download.isOpen else {
-            // Ended while the disk was busy.
+            // The transfer ended while the disk was busy.
             _ = self.transfers.change(id) { $0.isBeingKept = true }
             return self.removeContent(of: id, then: .undone)
         }
@@ -137,7 +140,7 @@ extension NodeCore {
         row.completed = self.now.wall
         var kept = row
         if self.settings.putsInPlace {
-            // So that the next start knows what this one was about to do, should it be killed before it is done.
+            // If the process is killed before the content is in place, the next start reads this error.
             kept.error = .unavailable
             kept.errorMessage = "it was not put in place before the stop; its content is kept"
         }
@@ -148,9 +151,9 @@ extension NodeCore {
     mutating func downloadKept(_ row: Resource, _ error: EarshotError?) {
         let id = row.id
         if let error {
-            // Where this machine's peer stops, the next start takes it up from here.
+            // If the node is stopping, the next start continues from here.
             guard !self.isStopping else { return }
-            // Where this machine keeps its store is not the sender's affair.
+            // The sender learns nothing about where this machine keeps its store.
             let told = Refusal(error.code, "its disk does not take it")
             let isOver = self.transfers[id]?.isOpen != true
             return self.removeContent(of: id, then: isOver ? .undone : .failed(TransferFailure(error, told: told)))
@@ -163,8 +166,8 @@ extension NodeCore {
         self.emit(.transfer(id, .place(row)))
     }
 
-    /// Cancelled while the disk was busy: the cancellation was told, so it holds. The row first: a start must not look for content that is
-    /// gone.
+    /// Undoes a reception that was cancelled while the disk was busy: the caller was told that it is cancelled. The row is written first,
+    /// because a start must not look for content that has been removed.
     private mutating func undoReception(_ id: ResourceID) {
         guard let row = self.transfers[id]?.row else { return self.emit(.transfer(id, .removeContent(for: nil))) }
         self.commit(.undone(id), [.putResource(row)])
@@ -172,7 +175,7 @@ extension NodeCore {
 
     mutating func receptionUndone(_ id: ResourceID, _ error: EarshotError?) {
         guard error != nil else { return self.removeContent(of: id, then: .undone) }
-        // The disk has it as received: its content stays until its row goes, or says that it has none.
+        // The row on disk says received: the content stays until the row is removed, or until a later row says that there is no content.
         _ = self.transfers.change(id) { transfer in
             transfer.isBeingKept = false
             transfer.row.inSpool = true
@@ -180,7 +183,8 @@ extension NodeCore {
         self.transferRested(id)
     }
 
-    /// It is in the directory of received files, or stays in the spool and says why.
+    /// Handles the outcome of moving the content to the directory of received files. If it failed, the content stays in the spool, and the
+    /// row says why.
     mutating func downloadPlaced(_ id: ResourceID, _ result: Result<String?, EarshotError>) {
         guard let transfer = self.transfers[id], var row = transfer.placing else { return }
         let isLeft = !transfer.isOpen
@@ -190,8 +194,8 @@ extension NodeCore {
             row.inSpool = false
         case .success(nil): break
         case .failure(let error) where error.code == .conflict && !isLeft:
-            // The name was taken meanwhile, and nothing is to be replaced or renamed.
-            // The row first: a start must not look for content that is gone.
+            // The name was taken in the meantime, and nothing may be replaced or renamed. The row is written first, because a start must
+            // not look for content that has been removed.
             var failed = transfer
             failed.end(.failed, error, at: self.now.wall, isUntold: false)
             self.commit(.misplaced(id, TransferFailure(error, told: Refusal(toPeer: error))), [.putResource(failed.row)])
@@ -201,7 +205,7 @@ extension NodeCore {
         self.commit(.placed(row), ([row] + self.replaced(by: row)).map { .putResource($0) })
     }
 
-    /// The rows of earlier files whose place this file has taken, without that place; not those that are on their way out.
+    /// Returns the rows of earlier files at whose path this file is now, without their path. Rows that are being removed are left out.
     private func replaced(by row: Resource) -> [Resource] {
         guard let path = row.path else { return [] }
         return self.transfers.all.compactMap { transfer in
@@ -220,7 +224,8 @@ extension NodeCore {
         row.errorMessage = "\(error.message); its content is kept"
     }
 
-    /// It fails since it cannot be put where it belongs. Where the disk does not take that, it has arrived, and is still here.
+    /// Fails a transfer that cannot be put in its place. If the disk refuses that row, the resource counts as received, and its content
+    /// stays here.
     mutating func misplacementKept(_ id: ResourceID, _ failure: TransferFailure, _ error: EarshotError?) {
         guard error != nil else { return self.removeContent(of: id, then: .failed(failure)) }
         guard var row = self.transfers[id]?.placing else { return }
@@ -231,7 +236,7 @@ extension NodeCore {
     mutating func placeKept(_ row: Resource, _ error: EarshotError?) {
         var row = row
         if let error {
-            // The resource is where it belongs; it is in the spool too, where the store says that it is, until somebody lets go of that.
+            // The resource is in its place. The store says that it is also in the spool, so it stays there until a caller drops it.
             self.log(Notice(.error, "cannot record where a received file is", ["id": row.id, "error": error]))
             row.inSpool = true
         } else if !row.inSpool {
@@ -241,7 +246,7 @@ extension NodeCore {
         self.placed(row)
     }
 
-    /// Removes its content from the spool first, and does `removal` (completes or fails it) only once that is reported.
+    /// Removes the content from the spool. `removal` (completing or failing the transfer) runs once the removal is reported.
     mutating func removeContent(of id: ResourceID, then removal: TransferRecord.Removal) {
         _ = self.transfers.change(id) { $0.removal = removal }
         self.emit(.transfer(id, .removeContent(for: nil)))
@@ -270,7 +275,7 @@ extension NodeCore {
         if row.path != nil { self.publish(.resourceFinished(row)) }
     }
 
-    /// It is received, put in place and committed: it is completed, and its sender is told.
+    /// Completes a download that is received, in its place and committed, and tells its sender.
     private mutating func complete(_ row: Resource) {
         guard let download = self.transfers[row.id], download.isOpen else { return }
         let link = download.link
@@ -284,7 +289,7 @@ extension NodeCore {
         self.emit(.transfer(row.id, .closeData))
         self.publish(.resourceFinished(row))
         self.forgetFinishedTransfers(endedBy: row.peerID)
-        // On another connection it is offered again, and answered then.
+        // On another connection the sender offers it again, and is answered then.
         if let link, self.records[row.peerID]?.connection == link { self.send(.resourceDone(row.id), on: link) }
         if download.hasMover { self.emit(.transfer(row.id, .stop(isKept: true))) }
     }

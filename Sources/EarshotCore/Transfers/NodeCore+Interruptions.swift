@@ -1,21 +1,21 @@
 import EarshotWire
 import OrderedCollections
 
-/// Transfers over lost connections and restarts: they pause on both sides, and go on from what the receiver has when both are back.
+/// Transfers over lost connections and restarts: they pause on both sides, and resume from the receiver's content when both are back.
 ///
-/// The sender offers a paused one again under its id. A receiver that holds the beginning says so, the sender compares that with its
-/// source, and both go on from there. Even if a side is killed on the way, what counts is what lies on the receiver's disk. Of what
-/// cannot go on (a body that passed by) and of what was ended while the other side was away, the sender tells it when it is back; a
-/// receiver answers the offer that comes again.
+/// The sender offers a paused transfer again under its id. If the receiver holds the beginning, it says so. The sender compares that with
+/// its source, and both resume from there. Even if a side is killed, only the content on the receiver's disk counts. A sender tells the
+/// returning peer about transfers that cannot resume (a body that was streamed) or that ended while the peer was away. A receiver answers
+/// the repeated offer.
 extension NodeCore {
     // MARK: Pausing
 
-    /// The connection to a peer is gone: those of its transfers that `condition` takes wait for the next.
+    /// Pauses those of a peer's transfers that match `condition`, because the connection to it is lost.
     mutating func pauseTransfers(of peer: PeerID, where condition: (TransferRecord) -> Bool) {
         for id in self.transfers.ids(of: peer, .open) where self.transfers[id].map(condition) == true { self.pauseTransfer(id) }
     }
 
-    /// This machine's peer stops: what can go on does so after the next start.
+    /// Stops all transfers with the node. Resumable ones continue after the next start.
     mutating func stopTransfers() {
         for id in self.transfers.ids(.open) {
             guard let transfer = self.transfers[id] else { continue }
@@ -25,7 +25,7 @@ extension NodeCore {
                 self.interruptTransfer(id, .cancelled, "this side was stopped", isUntold: transfer.isOffered)
             }
         }
-        // A removal that has not begun does not begin any more.
+        // A removal that has not begun is refused.
         for transfer in self.transfers.all where transfer.remover != nil {
             if let call = self.transfers.change(transfer.row.id, { $0.remover.take() }) ?? nil { self.answer(call, .failure(.stopping)) }
         }
@@ -35,7 +35,7 @@ extension NodeCore {
         guard let before = self.transfers[id], let stored = before.stored, !before.isSettling else { return }
         _ = self.transfers.change(id) { $0.pendingOffer = nil }
         guard stored.isResumable else {
-            // Not before anything was sent: there it may still begin. One that waited for its turn waits for its peer now.
+            // A transfer without a connection has sent nothing, and may still begin. If it waited for its turn, it now waits for its peer.
             guard before.link != nil else {
                 if before.limit == nil { self.limit(id, to: .reach) }
                 return
@@ -44,10 +44,10 @@ extension NodeCore {
             return self.interruptTransfer(id, .unavailable, reason, isUntold: before.isOffered)
         }
         let latest = self.now.running + EarshotLimits.resourceResumeTime
-        // An offer that waits for a person here goes on waiting, and one that is interrupted already has its time.
+        // An offer that awaits a user's decision keeps waiting. A transfer that is already interrupted keeps its deadline.
         guard before.link != nil else {
             guard before.row.direction == .outgoing, before.limit == nil else { return }
-            // It has waited for its turn, for as long as that took.
+            // The transfer waited for its turn, which has no deadline.
             _ = self.transfers.change(id) { $0.isAbsent(until: latest) }
             self.limit(id, to: .absence)
             if let transfer = self.transfers[id], transfer.stored != stored { self.keepTransfer(transfer) }
@@ -57,7 +57,7 @@ extension NodeCore {
         self.deadlines.cancel(.progress(id))
         self.limit(id, to: .absence)
         guard let transfer = self.transfers[id] else { return }
-        // It was accepted, and goes on.
+        // The download was accepted, and will resume.
         self.answerTaken(id)
         self.keepTransfer(transfer)
         if transfer.row.state == .paused { self.publish(.resourceProgress(transfer.row)) }
@@ -66,7 +66,7 @@ extension NodeCore {
 
     // MARK: Going on
 
-    /// Both sides have named the session, or a group: what waits is offered (again), and what ended meanwhile is told.
+    /// Offers waiting transfers (again) and reports those that ended meanwhile. Runs once both sides have named the session, or a group.
     mutating func resumeTransfers(of peer: PeerID) {
         for id in self.transfers.ids(of: peer, .untold) {
             guard let transfer = self.transfers[id] else { continue }
@@ -82,16 +82,16 @@ extension NodeCore {
 
     // MARK: Restarts
 
-    /// What an earlier run has kept: finished rows as they are, unfinished ones as interrupted where they can go on.
+    /// Loads the transfers of an earlier run: finished rows unchanged, unfinished ones as interrupted if they can resume.
     mutating func loadTransfers(_ loaded: [LoadedTransfer], _ ended: [EndedTransfer]) {
         for end in ended where self.isTalking(with: end.peerID) { self.transfers.remember(end) }
         for entry in loaded {
             var record = TransferRecord(row: entry.row, stored: entry.stored)
-            // Whether the peer knows of it was not kept: it may.
+            // The store does not record whether the peer knows of the transfer, so assume that it does.
             record.isOffered = entry.row.direction == .outgoing
             if record.isOpen { self.takeUp(&record, held: entry.held) }
             if let place = entry.place {
-                // The earlier run was killed after it had put the content in place, and before that was committed.
+                // The earlier run was killed after it had moved the content into place, and before it had committed that.
                 record.row.path = place
                 record.row.inSpool = false
                 record.row.error = nil
@@ -99,7 +99,7 @@ extension NodeCore {
                 self.emit(.keepTransfers([.put(record.row, isNew: false)]))
             }
             if record.row.inSpool, record.row.direction == .incoming, !record.isOpen, record.row.state != .completed {
-                // The disk could not take back that it was received, and had its end written later: what is there is swept.
+                // The disk could not undo the reception, and recorded the end later. The sweep removes the content.
                 record.row.inSpool = false
                 self.emit(.keepTransfers([.put(record.row, isNew: false)]))
             }
@@ -116,24 +116,24 @@ extension NodeCore {
             transfer.row.error = .notConnected
             transfer.row.errorMessage = "this side was restarted meanwhile; send it again"
             transfer.row.completed = self.now.wall
-            // What a body has brought there before is of no use any more.
+            // Content that a body has already left at the receiver is useless.
             if transfer.stored?.source != .body || !mayGoOn { transfer.stored = nil }
             let isOver = transfer.stored == nil
             return self.emit(.keepTransfers([.put(transfer.row, isNew: false)] + (isOver ? [.removeTransfer(transfer.row.id)] : [])))
         }
         if transfer.row.state == .transferring {
-            // Killed on the way: its time of absence begins now.
+            // The process was killed during the transfer. The time of absence begins now.
             transfer.stored?.expiry = max(stored.expiry, self.now.running + EarshotLimits.resourceResumeTime)
         }
         if transfer.row.direction == .incoming {
-            // Nothing moves that was not accepted: the disk took this row, and not what was said of that before.
+            // Bytes move only after acceptance: the disk has this row, but the earlier one that recorded acceptance was refused.
             if transfer.row.state != .offered { transfer.stored?.isTaken = true }
             transfer.row.transferred = held ?? 0
         }
         if transfer.row.state == .transferring || stored.isTaken { transfer.row.state = .paused }
     }
 
-    /// The limits of what was loaded, and what was not put in place, once this machine's peer works.
+    /// Sets the limits of loaded transfers, and publishes content that was not put in its place. Runs once the node works.
     mutating func beginTransfers() {
         for id in self.transfers.ids(.open) {
             guard let transfer = self.transfers[id], transfer.limit == nil, !transfer.hasMover else { continue }
@@ -141,7 +141,7 @@ extension NodeCore {
             let isNew = transfer.row.state == .offered && transfer.stored?.isQueued != true
             self.limit(id, to: isUndecided ? .decision : isNew ? .reach : .absence)
         }
-        // Meanwhile they can be neither fetched nor deleted.
+        // Until then they can be neither fetched nor deleted.
         let left = self.settings.putsInPlace ? self.transfers.all.map(\.row).filter(\.isLeft) : []
         for row in left {
             _ = self.transfers.change(row.id) { transfer in

@@ -1,7 +1,7 @@
 import EarshotWire
 import OrderedCollections
 
-/// What peers offer: taken by the policy, or shown to a person; and what comes again because an earlier connection was lost.
+/// Peers' offers: accepted by the policy or shown to the user, and repeated offers after a lost connection.
 extension NodeCore {
     mutating func resourceOffered(_ offer: ResourceOffer, by peer: PeerID, on link: LinkID) {
         guard let sender = self.records[peer] else { return }
@@ -43,14 +43,14 @@ extension NodeCore {
         self.log(Notice(.info, "refused a file", ["peer": peer, "reason": error]))
     }
 
-    /// Whether an offer is taken without a person's word: what members of a group offer who are neither trusted nor in a session may have to
-    /// wait for that.
+    /// Whether an offer is accepted without asking the user. In a group, offers of members that are neither trusted nor in a session may
+    /// need the user's decision.
     private func isTaken(in conversation: Conversation, from sender: PeerRecord) -> Bool {
         guard conversation.group != nil else { return self.settings.policy.acceptResources == .session }
         return self.policy(of: sender).groupFile(self.settings.groupFiles).isTaken
     }
 
-    /// Whether to take it as a new one; `false` where it is known, and has been answered or goes on.
+    /// Returns whether the offer is to be accepted as a new one; `false` if the resource is known and was answered or resumed.
     private mutating func check(
         _ offer: ResourceOffer, from sender: PeerRecord, in conversation: Conversation, on link: LinkID
     ) throws(EarshotError) -> Bool {
@@ -60,11 +60,11 @@ extension NodeCore {
             return false
         }
         let known = self.transfers[offer.id]
-        // It is here, or about to be, whatever would be said of such a one now.
+        // The resource is here or about to be, even if the checks below would refuse it today.
         if let known, known.isOffered(by: offer, in: conversation), known.row.state == .completed || known.placing != nil {
             return try self.offeredAgain(offer, known, on: link)
         }
-        // One that goes on is none of those.
+        // A transfer that resumes does not count as a failed offer.
         if known?.isOpen != true, self.offersInVain(sender.id, at: self.now.monotonic) {
             throw EarshotError(.busy, "too many offers came to nothing; offer again in a while")
         }
@@ -95,13 +95,13 @@ extension NodeCore {
         return true
     }
 
-    /// Whether one more of a peer's transfers may be on its way.
+    /// Whether one more of a peer's transfers may be in progress.
     private func mayTakeMore(of peer: PeerID) -> Bool {
         self.transfers.count(of: peer, .taking) < EarshotLimits.incomingTransfers
             && self.transfers.count(of: peer, .incomingMover) < EarshotLimits.incomingMovers
     }
 
-    /// One of a peer's transfers is not on its way any more: what it has offered again meanwhile has its turn.
+    /// Takes up offers that a peer has repeated, after one of its transfers is no longer in progress.
     mutating func takeOffersAgain(of peer: PeerID) {
         for id in self.transfers.ids(of: peer, .offeredAgain) where self.mayTakeMore(of: peer) {
             guard let pending = self.transfers.change(id, { $0.pendingOffer.take() }) ?? nil,
@@ -113,11 +113,11 @@ extension NodeCore {
         }
     }
 
-    /// An offer of a resource that is known here; whether it begins anew all the same.
-    /// - Throws: why it ended here.
+    /// Handles an offer of a resource that is known here. Returns whether it starts from the beginning nevertheless.
+    /// - Throws: The error with which the transfer ended here.
     private mutating func offeredAgain(_ offer: ResourceOffer, _ known: TransferRecord, on link: LinkID) throws(EarshotError) -> Bool {
         guard known.isAtRest else {
-            // The last connection's mover has not stopped yet, or the disk is busy with what that has brought.
+            // The mover of the last connection has not stopped yet, or the disk is still busy with its content.
             _ = self.transfers.change(offer.id) { $0.pendingOffer = TransferRecord.PendingOffer(offer: offer, link: link) }
             return false
         }
@@ -125,12 +125,12 @@ extension NodeCore {
         case .completed:
             self.send(.resourceDone(offer.id), on: link)
             return false
-        // What has failed here (its time was over, the disk was full) may be tried again, if its sender still wants to. Not over what is left of
-        // it, which is about to go, or which the spool did not let go of.
+        // A transfer that failed here (timed out, disk full) may be retried if its sender still wants to. Not while content is left: it is
+        // about to be removed, or the spool could not remove it.
         case .failed where !known.hasContent: return true
         case .cancelled, .failed: throw EarshotError(known.row.error ?? .cancelled, known.row.errorMessage ?? "it was cancelled")
         case .offered, .transferring, .paused:
-            // Its source is another one by now; what is here of it, in another size, is dropped when it is taken.
+            // The source may have changed. If its size differs, the content kept here is dropped on acceptance.
             _ = self.transfers.change(offer.id) { transfer in
                 transfer.row.size = offer.size
                 transfer.attributes = offer.attributes
@@ -138,7 +138,7 @@ extension NodeCore {
             }
             if known.isTaken {
                 guard self.mayTakeMore(of: known.peerID) else {
-                    // They were begun on earlier connections, and it goes on when one of the others has ended.
+                    // The other transfers began on earlier connections. This one resumes when one of them has ended.
                     _ = self.transfers.change(offer.id) { $0.pendingOffer = TransferRecord.PendingOffer(offer: offer, link: link) }
                     return false
                 }
@@ -150,15 +150,15 @@ extension NodeCore {
         }
     }
 
-    /// An offer that could not be taken now is not worth a person's attention.
+    /// Ends an offer that cannot be accepted now, before a user is asked.
     mutating func offerChecked(_ id: ResourceID, _ failure: TransferFailure?) {
-        // Taken back before this had its turn, or taken.
+        // The offer was withdrawn or accepted before this check ran.
         guard let failure, let offer = self.transfers[id], offer.isWaiting else { return }
         self.offeredInVain(offer.peerID)
         self.endTransfer(id, failure.error.code, failure.error.message, told: failure.told)
     }
 
-    // MARK: A person's answer
+    // MARK: The user's answer
 
     mutating func respond(to id: ResourceID, _ decision: Resource.Decision, _ call: CallID) throws(EarshotError) {
         let record = try self.knownTransfer(id)
@@ -180,8 +180,8 @@ extension NodeCore {
         }
     }
 
-    /// While its sender is away, or has not offered it on its present connection, it waits as an interrupted one does, and is taken when it is
-    /// offered again.
+    /// Accepts an offer. If its sender is away, or has not offered it on its present connection, the transfer waits like an interrupted one
+    /// and begins when it is offered again.
     private mutating func accept(_ id: ResourceID, _ call: CallID) {
         let offerLink = self.transfers[id]?.offerLink
         let carrier = self.transfers[id].flatMap { self.carrier(of: $0.conversation) }
@@ -205,7 +205,7 @@ extension NodeCore {
 }
 
 extension TransferRecord {
-    /// Whether an offer of its id is of the same resource. Its size may be another one by now.
+    /// Whether an offer with its id is of the same resource. Its size may have changed.
     fileprivate func isOffered(by offer: ResourceOffer, in conversation: Conversation) -> Bool {
         self.conversation == conversation && self.row.direction == .incoming && self.row.name.utf8.elementsEqual(offer.name.utf8)
             && self.row.kind == offer.resourceKind
@@ -213,7 +213,7 @@ extension TransferRecord {
 }
 
 extension ResourceOffer {
-    /// What is offered, as the library calls it.
+    /// The kind of the offered resource, in the library's terms.
     var resourceKind: Resource.Kind {
         switch self.kind {
         case .file: .file

@@ -1,11 +1,12 @@
 import EarshotWire
 import OrderedCollections
 
-/// Rows of transfers that the disk has refused, where no caller waits for that: what is over here would go on with the next start.
+/// Rows of transfers that the disk refused while no caller waited for them. Without a retry, a transfer that is over here would resume
+/// after the next start.
 extension NodeCore {
     mutating func rowsRefused(_ ids: [ResourceID]) {
         self.refusedRows.append(contentsOf: ids)
-        // Peers offer and cancel as much as they like meanwhile.
+        // Meanwhile peers may offer and cancel without limit, so the list is bounded.
         while self.refusedRows.count > EarshotLimits.rememberedTransfers,
             let oldest = self.refusedRows.firstIndex(where: { self.spooledEnds[$0] == nil })
         {
@@ -14,10 +15,10 @@ extension NodeCore {
         if !self.isStopping { self.set(.transferRows, after: EarshotLimits.keepPause) }
     }
 
-    /// Writes those that are over as memory has them. What becomes of the others is written anyhow.
+    /// Writes the rows of ended transfers as they are in memory. The rows of the others are written with their next change.
     mutating func keepRefusedRows() {
         self.deadlines.cancel(.transferRows)
-        // Memory follows what is on its way to the disk, and is not to be written behind that.
+        // Memory follows the commits that are under way, so its rows must not be written behind them.
         guard self.transfers.commitCount == 0 else { return self.set(.transferRows, after: EarshotLimits.keepPause) }
         var changes: [TransferChange] = []
         for id in self.refusedRows {

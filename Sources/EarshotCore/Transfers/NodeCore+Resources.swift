@@ -1,11 +1,11 @@
 package import EarshotWire
 import OrderedCollections
 
-/// Listing resources, what persons and programs ask about them, and what movers and the disk report.
+/// Listing resources, the callers' requests about them, and the reports of movers and the disk.
 extension NodeCore {
-    // MARK: What there is
+    // MARK: Listing
 
-    /// Every transfer, running and finished, oldest first, as it is then.
+    /// Returns every transfer, running or finished, oldest first, as of `now`.
     package func resources(at now: MonotonicInstant) -> [Resource] { self.transfers.all.map { $0.shown(at: now) } }
 
     package func resources(of share: ShareID, at now: MonotonicInstant) -> [Resource] {
@@ -17,7 +17,7 @@ extension NodeCore {
         try self.knownTransfer(id).shown(at: now)
     }
 
-    /// A received resource that is complete, and not just being put in place.
+    /// Returns a received resource that is complete and not being put in its place.
     /// - Throws: `not-found`, `conflict`.
     package func receivedResource(_ id: ResourceID) throws(EarshotError) -> Resource {
         let transfer = try self.knownTransfer(id)
@@ -29,8 +29,8 @@ extension NodeCore {
         return row
     }
 
-    /// Those to whom something is sent that is for a group.
-    /// - Throws: `unavailable`, `unknown-group`, `ambiguous-group`, `invalid-parameter` where there is nobody else.
+    /// Returns the recipients of a resource or message that is sent to a group.
+    /// - Throws: `unavailable`, `unknown-group`, `ambiguous-group`, `invalid-parameter` if there are no other members.
     package func conversations(inGroup name: String) throws(EarshotError) -> [Conversation] {
         guard !self.isStopping else { throw .stopping }
         let group = try self.groupID(name)
@@ -39,12 +39,12 @@ extension NodeCore {
         return members.map { Conversation(with: $0, in: group) }
     }
 
-    /// How many are not over, of one direction.
+    /// Returns the number of unfinished transfers of one direction.
     package func openTransfers(_ direction: Direction) -> Int {
         self.transfers.count(direction == .incoming ? .openIncoming : .openOutgoing)
     }
 
-    /// Of which the spool has content: complete ones that came in, unfinished ones that go on coming in, and those that go out from there.
+    /// Transfers with content in the spool: complete incoming ones, unfinished incoming ones, and outgoing ones with their source there.
     package var spooled: (complete: [ResourceID], unfinished: [ResourceID], outgoing: [ResourceID]) {
         let all = self.transfers.all
         return (
@@ -76,7 +76,7 @@ extension NodeCore {
         }
     }
 
-    /// Lets go of a received resource's content, and keeps its row: how fetching it ends.
+    /// Drops a received resource's content, and keeps its row. Fetching a resource ends with this.
     private mutating func dropContent(_ id: ResourceID, _ call: CallID) throws(EarshotError) {
         let transfer = try self.knownTransfer(id)
         guard transfer.row.direction == .incoming, !transfer.isOpen else { return self.answer(call, .done) }
@@ -84,11 +84,11 @@ extension NodeCore {
         guard transfer.hasContent else { return self.answer(call, .done) }
         guard !transfer.isBeingRemoved else { throw .isBeingRemoved(id) }
         guard !self.isStopping else { throw .stopping }
-        // Another caller has begun that, or the spool has refused it: this one is answered when it has gone.
+        // Another caller has begun the removal, or the spool has refused it. This caller is answered when the content is gone.
         guard transfer.row.inSpool else { return self.emit(.transfer(id, .removeContent(for: call))) }
         var dropped = transfer.row
         dropped.inSpool = false
-        // The row first: content without a row is swept at the next start, a row without content would be a lie.
+        // The row is written first. The next start sweeps content without a row, while a row without content would be wrong.
         self.commit(.dropped(id, call), [.putResource(dropped)])
     }
 
@@ -102,7 +102,7 @@ extension NodeCore {
         }
         guard !transfer.isBeingRemoved else { throw .isBeingRemoved(id) }
         guard !self.isStopping else { throw .stopping }
-        // The id of one that this side sends is not used again.
+        // An outgoing transfer need not be at rest, because its id is never used again.
         guard transfer.isAtRest || transfer.row.direction == .outgoing else {
             _ = self.transfers.change(id) { $0.remover = call }
             return
@@ -111,7 +111,7 @@ extension NodeCore {
         _ = self.transfers.change(id) { $0.unwantedBy = commit }
     }
 
-    /// The transfers of one thing to a group.
+    /// Cancels or removes all transfers of one resource to a group.
     private mutating func removeShare(_ id: ShareID, _ call: CallID) throws(EarshotError) {
         let transfers = self.transfers.transfers(of: id)
         guard !transfers.isEmpty else { throw EarshotError(.notFound, "there is no resource and no share \(id)") }
@@ -130,8 +130,8 @@ extension NodeCore {
         for transfer in transfers { _ = self.transfers.change(transfer.row.id) { $0.unwantedBy = commit } }
     }
 
-    /// Its row is gone from the disk, or could not be removed. One that was offered anew meanwhile stays, though it may be over again: its
-    /// row was written behind that.
+    /// Handles the removal of a row from disk, or its failure. A transfer that was offered again meanwhile stays, even if it is over again:
+    /// its new row was written behind the removal.
     private mutating func removed(_ row: Resource, by commit: CommitID, _ error: EarshotError?) {
         guard let transfer = self.transfers[row.id], transfer.unwantedBy == commit else { return }
         guard error == nil else {
@@ -144,7 +144,7 @@ extension NodeCore {
 
     // MARK: On disk
 
-    /// Has a row and what its transfer needs to go on written, where nobody waits for it.
+    /// Writes a row and the transfer's resumption data, without a caller waiting for it.
     mutating func keepTransfer(_ transfer: TransferRecord, isNew: Bool = false) {
         self.emit(.keepTransfers([.put(transfer.row, isNew: isNew)] + (transfer.stored.map { [.putTransfer($0)] } ?? [])))
     }
@@ -157,7 +157,7 @@ extension NodeCore {
         return id
     }
 
-    /// `false` where it was of something else.
+    /// Handles a finished commit; `false` if it was not a commit of transfers.
     mutating func transferCommitted(_ id: CommitID, _ error: EarshotError?) -> Bool {
         guard let commit = self.transfers.end(id) else { return false }
         switch commit {
@@ -195,7 +195,7 @@ extension NodeCore {
             }
             self.emit(.transfer(row.id, .removeContent(for: call)))
         case .removedShare(let rows, let call):
-            // They are outgoing ones: no content in the spool is left of them.
+            // These are outgoing: the spool keeps no content of them.
             for row in rows { self.removed(row, by: id, error) }
             self.answer(call, error.map { .failure($0) } ?? .resources([]))
         case .ended(let rows, let call): self.endsKept(rows, call, error)
@@ -205,7 +205,7 @@ extension NodeCore {
 
     // MARK: Reports
 
-    /// Its mover reports.
+    /// Handles a report of a transfer's mover.
     mutating func transferReported(_ id: ResourceID, _ report: TransferReport) {
         switch report {
         case .stopped: return self.moverStopped(id)
@@ -214,13 +214,13 @@ extension NodeCore {
             return self.answer(call, error.map { .failure($0) } ?? .done)
         default: break
         }
-        // The next start takes up what is left.
+        // The next start continues the rest.
         guard !self.isStopping else { return }
         switch report {
         case .opened(let source): self.sourceOpened(id, source)
         case .compared(let digest): self.stepUpload(id) { $0.compared(digest) }
         case .sent(let offset): self.uploaded(id, to: offset)
-        // The next data connection may stand already.
+        // The next data connection may already be established.
         case .dataSent(let offset): self.progressed(id, to: offset)
         case .digested(let digest): self.sourceDigested(id, digest)
         case .room(let failure): self.offerChecked(id, failure)
@@ -260,7 +260,7 @@ extension NodeCore {
     }
 
     private mutating func transferFailed(_ id: ResourceID, _ failure: TransferFailure) {
-        // What is whole, and is being put in place or taken away, has nothing left that could fail.
+        // A whole resource that is being put in its place or removed can no longer fail.
         guard let transfer = self.transfers[id], transfer.isMoving, transfer.placing == nil, transfer.removal == nil else { return }
         switch transfer.row.direction {
         case .outgoing: self.endTransfer(id, failure.error.code, failure.error.message, told: failure.told)

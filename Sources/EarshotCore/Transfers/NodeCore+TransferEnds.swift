@@ -1,11 +1,11 @@
 import EarshotWire
 import OrderedCollections
 
-/// How transfers of both directions end, and what is remembered of that.
+/// The end of transfers of both directions, and the record that is kept of it.
 extension NodeCore {
     // MARK: Ending
 
-    /// Gives a transfer its final state and tells everyone here; its caller tells the peer.
+    /// Gives a transfer its final state and tells everyone on this machine. The caller of this method tells the peer.
     mutating func finishTransfer(_ id: ResourceID, _ state: Resource.State, _ error: EarshotError? = nil, isUntold: Bool = false) {
         guard let before = self.transfers[id], before.isOpen else { return }
         let now = self.now.wall
@@ -20,7 +20,7 @@ extension NodeCore {
             let isOver = row.direction == .incoming
             self.answer(caller, isOver ? .failure(error ?? .transferOver) : .resource(row))
         }
-        // One that was interrupted before has been told to stop already.
+        // A transfer that was interrupted before has already been told to stop.
         if before.hasMover, before.link != nil { self.emit(.transfer(id, .stop(isKept: false))) }
         if !before.hasMover || before.row.direction == .outgoing, let stored = before.stored { self.discard(row, stored) }
         self.settleHold(of: id)
@@ -29,29 +29,29 @@ extension NodeCore {
         if let share = row.shareID { self.startShare(share) }
     }
 
-    /// What an ended transfer leaves and nobody needs; a mover of an incoming one drops its own.
+    /// Discards what an ended transfer leaves behind. The mover of an incoming one discards its own content.
     private mutating func discard(_ row: Resource, _ stored: StoredTransfer) {
         guard stored.source != .none || stored.isTaken else { return }
         guard stored.source == .spool else { return self.emit(.transfer(row.id, .discard(stored.source))) }
-        // Its row first: a start that found it open would have nothing to send, and say that it has failed.
+        // The row is written first: a start that found the transfer open would have nothing to send, and would report a failure.
         self.spooledEnds[row.id] = row
         self.newSpooledEnds.append(row)
     }
 
-    /// Waits for the rows of bodies in the spool to be on disk, which are written before this.
+    /// Waits until the rows of ended transfers with bodies in the spool are on disk. Those rows are written before this commit.
     mutating func keepSpooledEnds() {
         guard !self.newSpooledEnds.isEmpty else { return }
         self.commit(.ended(self.newSpooledEnds, nil), [])
         self.newSpooledEnds = []
     }
 
-    /// What was written before this is on disk, the ends of these among it; or the disk has refused some of that, which comes again.
+    /// Handles the outcome of a commit behind the given ends: all of them are on disk, or the disk refused some, which are retried.
     mutating func endsKept(_ rows: [Resource], _ end: TransferCommit.EndingCall?, _ error: EarshotError?) {
         if error != nil { self.rowsRefused(rows.map(\.id)) }
         for row in rows where !self.refusedRows.contains(row.id) {
             if self.spooledEnds.removeValue(forKey: row.id) != nil { self.emit(.transfer(row.id, .discard(.spool))) }
         }
-        // Also where the disk is full: they are over, and their peers may have heard so.
+        // Answered even if the disk is full: the transfers are over, and their peers may have heard of it.
         let now = rows.map { self.transfers[$0.id]?.row ?? $0 }
         switch end {
         case .transfer(let call)?: if let row = now.first { self.answer(call, .resource(row)) }
@@ -60,50 +60,50 @@ extension NodeCore {
         }
     }
 
-    /// Ends a transfer that is not whole yet; one that is being put in place goes on to its end.
+    /// Ends a transfer that is not whole yet. A transfer that is being put in its place continues to its end.
     mutating func interruptTransfer(_ id: ResourceID, _ code: EarshotError.Code, _ message: String, isUntold: Bool = false) {
         guard self.transfers[id]?.placing == nil else { return }
         self.finishTransfer(id, code == .cancelled ? .cancelled : .failed, EarshotError(code, message), isUntold: isUntold)
     }
 
-    /// Ends those of a peer's transfers that `condition` takes.
+    /// Ends those of a peer's transfers that match `condition`.
     private mutating func interruptTransfers(of peer: PeerID, _ error: EarshotError, where condition: (TransferRecord) -> Bool) {
         for id in self.transfers.ids(of: peer, .open) where self.transfers[id].map(condition) == true {
             self.interruptTransfer(id, error.code, error.message)
         }
     }
 
-    /// Ends a transfer here, and has the other side told: now, or when it is back.
+    /// Ends a transfer here, and tells the peer now or when it is back.
     mutating func endTransfer(_ id: ResourceID, _ code: EarshotError.Code, _ message: String, told refusal: Refusal) {
         guard let transfer = self.transfers[id], transfer.isOpen, transfer.placing == nil else { return }
         let isTold = self.tellEnd(of: id, refusal)
         self.interruptTransfer(id, code, message, isUntold: !isTold)
     }
 
-    /// Tells the other side that a transfer has ended here; `false` where that has to wait until it is back.
+    /// Tells the peer that a transfer has ended here; `false` if the peer must be told later, when it is back.
     mutating func tellEnd(of id: ResourceID, _ refusal: Refusal) -> Bool {
         guard let transfer = self.transfers[id] else { return true }
         let end = ResourceRefuse(id: id, refusal: refusal)
         switch transfer.row.direction {
         case .incoming:
-            // While it is away it need not be told: it offers again, and is refused then.
+            // While the sender is away it need not be told: it offers the resource again, and is refused then.
             let link = self.records[transfer.peerID]?.connection
             self.send(refusal.code == .cancelled ? .resourceCancel(end) : .resourceRefuse(end), on: link)
             return true
         case .outgoing:
             guard transfer.isOffered else { return true }
             guard let carrier = self.carrier(of: transfer.conversation) else {
-                // Without a session, and in a group of which one is no member, nothing of it is left there.
+                // Without a session, or after leaving the group, the peer keeps nothing of the transfer.
                 return !self.mayGoOn(transfer.conversation)
             }
-            // Offered first, so that the receiver knows the id: a cancel is about an offer of the same connection. Where it was offered on
-            // this one already, the repeated offer is not sent.
+            // The offer goes first so that the receiver knows the id: a cancel refers to an offer of the same connection. If it was already
+            // offered on this connection, the repeated offer is not sent.
             self.emit(.send(carrier.link, [.resourceOffer(transfer.offer(in: carrier.session)), .resourceCancel(end)]))
             return true
         }
     }
 
-    /// Its mover has stopped; what came meanwhile is next.
+    /// Handles a mover that has stopped. Work that arrived meanwhile is next.
     mutating func moverStopped(_ id: ResourceID) {
         self.endList(id)
         _ = self.transfers.change(id) { transfer in
@@ -111,7 +111,7 @@ extension NodeCore {
             transfer.isSettling = false
         }
         guard let transfer = self.transfers[id] else {
-            // Its row was deleted while its mover cleaned up behind it.
+            // The row was deleted while the mover was still cleaning up.
             return self.emit(.transfer(id, .discard(.none)))
         }
         self.settleHold(of: id)
@@ -120,14 +120,14 @@ extension NodeCore {
         if let share = transfer.row.shareID { self.startShare(share) }
     }
 
-    /// Nothing works on it any more: its row may go, and it may begin anew.
+    /// Handles a transfer on which nothing works any more: its row may be removed, and it may be offered again.
     mutating func transferRested(_ id: ResourceID) {
         guard let transfer = self.transfers[id], transfer.isAtRest else { return }
         _ = self.transfers.change(id) { transfer in
             transfer.pendingOffer = nil
             transfer.remover = nil
         }
-        // First, so that an offer is answered by what it came to, or its new row is written behind that.
+        // The removal goes first, so that its outcome decides the answer to the offer, or the new row is written behind it.
         if let call = transfer.remover { self.take(.remove(id), call) }
         self.forgetFinishedTransfers(endedBy: transfer.peerID)
         if let pending = transfer.pendingOffer, self.records[transfer.peerID]?.connection == pending.link {
@@ -135,34 +135,34 @@ extension NodeCore {
             self.resourceOffered(pending.offer, by: transfer.peerID, on: pending.link)
             self.cause = nil
         }
-        // It ended while the mover of an interrupted one kept what was there, and it does not begin anew.
+        // The transfer ended while the mover of an interrupted one was keeping its content, and it does not start again.
         if let now = self.transfers[id], now.row.direction == .incoming, !now.isOpen, now.row.state != .completed, !now.hasMover {
             self.emit(.transfer(id, .discard(.none)))
         }
     }
 
-    /// Its sender is charged for what waits here or moves.
+    /// Releases the charge of the sender once the transfer neither waits here nor moves.
     mutating func settleHold(of id: ResourceID) {
         guard let transfer = self.transfers[id], transfer.hold != nil, !transfer.hasMover, !transfer.isWaiting else { return }
         self.release(transfer.hold)
         _ = self.transfers.change(id) { $0.hold = nil }
     }
 
-    // MARK: What is remembered
+    // MARK: Remembered ends
 
-    /// What is to be remembered of a row that goes; `nil` where its sender knows, or cannot ask any more: the session is over, or one of
-    /// the two is out of the group.
+    /// Returns the record to keep of a row that is removed. It is `nil` if the sender knows of the end, or can no longer ask: the session
+    /// is over, or one of the two peers has left the group.
     private func end(of transfer: TransferRecord) -> EndedTransfer? {
         guard !transfer.isEndedByPeer, self.mayGoOn(transfer.conversation) else { return nil }
         return EndedTransfer(transfer.row, at: self.now.running)
     }
 
-    /// What removing a row changes in the store.
+    /// Returns the store operations that remove a row.
     func removal(of transfer: TransferRecord) -> [StoreOperation] {
         [.removeResource(transfer.row.id)] + (self.end(of: transfer).map { [.putEndedTransfer($0)] } ?? [])
     }
 
-    /// Has the row go, and its end remembered as `removal` has it on disk.
+    /// Removes the row from memory and remembers its end, as `removal` does on disk.
     mutating func forget(_ transfer: TransferRecord) {
         let ended = self.end(of: transfer)
         self.release(transfer.hold)
@@ -170,7 +170,7 @@ extension NodeCore {
         if let ended { self.transfers.remember(ended) }
     }
 
-    /// The oldest rows without content go, so that their number is bounded: first those of a peer of which there are the most.
+    /// Removes the oldest rows without content, so that their number is bounded. The peer with the most rows loses them first.
     mutating func forgetFinishedTransfers(endedBy peer: PeerID) {
         while let id = self.transfers.surplus(endedBy: peer), let transfer = self.transfers[id] {
             self.emit(.keepTransfers([.remove(id, self.end(of: transfer))]))
@@ -178,7 +178,7 @@ extension NodeCore {
         }
     }
 
-    // MARK: What the peer says
+    // MARK: The peer's frames
 
     mutating func resourceRefused(_ refuse: ResourceRefuse, by peer: PeerID) {
         guard let row = self.transfers[refuse.id]?.row, row.peerID == peer else { return }
@@ -199,34 +199,34 @@ extension NodeCore {
         self.interruptTransfer(cancel.id, code, "\(transfer.row.peerName) cancelled it\(words)")
     }
 
-    // MARK: What they depend on
+    // MARK: Dependencies
 
-    /// A peer that transfers depend on has changed.
+    /// Reacts to a change of a peer that transfers depend on.
     mutating func transfersHear(_ change: PeerChange, of peer: PeerID) {
         switch change {
         case .connected, .unreachable: break
-        // In a group it may ask all the same.
+        // In a group the peer may still ask.
         case .sessionReplaced: if self.records[peer]?.groups.isEmpty != false { self.transfers.forgetEnded(of: peer) }
         case .forgotten: self.transfers.forgetEnded(of: peer)
         case .attached: self.resumeTransfers(of: peer)
         case .ended(let ending, let error):
-            // Those of groups depend on the connection alone: their end is the peer's as a member.
+            // Transfers of groups depend on the connection alone. They end when the peer's membership ends.
             let isOfGroupsToo = ending == .connection
             self.end(.transfers, of: peer, by: ending, error) { ($0.row.group == nil || isOfGroupsToo) && $0.stored?.isQueued != true }
             self.end(.queuedTransfers, of: peer, by: ending, error) {
                 ($0.row.group == nil || isOfGroupsToo) && $0.stored?.isQueued == true
             }
-        // Tried again, it would come to the same; what waits is not at fault.
+        // A retry would fail in the same way. Transfers that wait did not cause the fault.
         case .refusedConnection(let explanation):
             let error = EarshotError(.protocolViolation, "the connection was closed for a fault: \(explanation)")
             self.interruptTransfers(of: peer, error) { $0.link != nil && !$0.isSettling }
         case .withinReach:
-            // What is queued waits whatever becomes of an attempt to reach its peer.
+            // Queued transfers wait even if reaching the peer fails.
             if self.transfers.count(of: peer, .queued) > 0 { self.needed(.sessionForQueue, of: peer) }
         }
     }
 
-    /// A peer is in a group with this machine no longer.
+    /// Ends the transfers in a group that this machine no longer shares with the peer.
     mutating func endTransfers(in conversation: Conversation, _ error: EarshotError, told refusal: Refusal? = nil) {
         for id in self.transfers.ids(of: conversation.peer, .open) {
             guard let refusal, let transfer = self.transfers[id], transfer.conversation == conversation, transfer.row.direction == .incoming
@@ -234,7 +234,7 @@ extension NodeCore {
             self.endTransfer(id, error.code, error.message, told: refusal)
         }
         self.interruptTransfers(of: conversation.peer, error) { $0.conversation == conversation }
-        // It cannot ask about anything any more.
+        // The peer can no longer ask about any transfer.
         if !self.isTalking(with: conversation.peer) { self.transfers.forgetEnded(of: conversation.peer) }
     }
 
@@ -243,7 +243,7 @@ extension NodeCore {
     ) {
         switch ending.fate(of: dependent) {
         case .stays: break
-        // What has waited for an invitation waits for the next one as it did.
+        // A transfer that waited for an invitation waits for the next one.
         case .waits: if ending == .connection { self.pauseTransfers(of: peer, where: condition) }
         case .ends: self.interruptTransfers(of: peer, error, where: condition)
         }

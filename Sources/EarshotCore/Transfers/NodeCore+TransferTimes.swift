@@ -1,11 +1,11 @@
 import EarshotWire
 import OrderedCollections
 
-/// How far transfers are, and what may take only so long.
+/// Progress of transfers, and their time limits.
 extension NodeCore {
     // MARK: Progress
 
-    /// Bytes have moved; told at most four times a second.
+    /// Records that bytes have moved. Progress is published at most four times a second.
     mutating func progressed(_ id: ResourceID, to offset: UInt64) {
         let now = self.now.monotonic
         guard self.transfers[id]?.isMoving == true, let due = self.transfers.change(id, { $0.progress(to: offset, at: now) }),
@@ -15,7 +15,7 @@ extension NodeCore {
         if due.isRecordDue { self.emit(.keepTransfers([.put(transfer.row, isNew: false)])) }
     }
 
-    /// Its bytes move over a data connection from now on, or do not: how far it is then, is asked now and then.
+    /// Records whether bytes move over a data connection. While they do, the mover is asked for its progress periodically.
     mutating func moveElsewhere(_ id: ResourceID, _ moves: Bool) {
         if moves {
             self.set(.progress(id), after: EarshotLimits.progressInterval)
@@ -30,9 +30,10 @@ extension NodeCore {
         self.set(.progress(id), after: EarshotLimits.progressInterval)
     }
 
-    // MARK: Limits of time
+    // MARK: Time limits
 
-    /// Has the transfer end with `timed-out` unless it gets to another limit, or to its end, in time; `nil` lets it take what it takes.
+    /// Sets the limit that the transfer waits for; if it does not reach another limit or its end in time, it ends with `timed-out`. `nil`
+    /// removes the time limit.
     mutating func limit(_ id: ResourceID, to limit: TransferRecord.Limit?) {
         self.deadlines.cancel(.transfer(id))
         _ = self.transfers.change(id) { $0.limit = limit }
@@ -43,17 +44,17 @@ extension NodeCore {
             case .reach: EarshotLimits.resourceReachTime
             case .answer: EarshotLimits.resourceAnswerTime + reading
             case .decision: EarshotLimits.offerTime
-            // Where all of it has moved, its sender may have to read it once more for its digest.
+            // If all bytes have moved, the sender may have to read the source once more for its digest.
             case .movement(let beyond) where beyond < transfer.row.size: EarshotLimits.resourceStallTime
             case .movement, .comparison, .done: EarshotLimits.resourceDoneTime + reading
-            // A transfer that is overdue ends with the next input, and not in the midst of this one.
+            // An overdue transfer ends with the next input, and not during this one.
             case .absence: max(.nanoseconds(1), self.timeLeft(until: transfer.stored?.expiry ?? self.now.running))
             }
         self.set(.transfer(id), after: time)
     }
 
-    /// How long something that is on disk still has. A time that an earlier release wrote by a wrong wall clock gives no more than the longest
-    /// time that anything has.
+    /// Returns the time until an expiry that was read from disk. An earlier release may have written it by a wrong wall clock, so the
+    /// result is at most the longest time that any record has.
     func timeLeft(until expiry: WallTime) -> Duration { min(expiry - self.now.running, EarshotLimits.outboxAgeLimit) }
 
     mutating func transferExpired(_ id: ResourceID) {
@@ -85,7 +86,7 @@ extension NodeCore {
         self.endTransfer(row.id, code, message, told: Refusal(code: .timedOut, explanation: told))
     }
 
-    /// Whether the peer may leave a directory of this side's without an answer for now: another one moves.
+    /// Whether the peer may leave a directory of this side unanswered for now, because another one is moving.
     private func isBehindDirectory(_ row: Resource) -> Bool {
         guard row.kind == .directory else { return false }
         return self.transfers.ids(of: row.peerID, .outgoingMover).contains { id in

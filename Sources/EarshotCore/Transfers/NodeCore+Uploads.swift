@@ -1,11 +1,11 @@
 import EarshotWire
 import OrderedCollections
 
-/// How resources are sent: who asks for them, when their movers begin, and what the receiver makes of them.
+/// Sending resources: the callers' requests, the start of movers, and the receiver's answers.
 extension NodeCore {
     // MARK: Beginning
 
-    /// Whether so many more may be queued.
+    /// Checks whether `count` more resources may be queued.
     /// - Throws: `no-space`.
     package func checkQueue(adding count: Int) throws(EarshotError) {
         let waiting = self.transfers.count(.openOutgoing)
@@ -14,7 +14,7 @@ extension NodeCore {
         }
     }
 
-    /// Queued ones are on disk before they begin, all of them or none.
+    /// Sends resources. Queued ones are on disk before they begin, all of them or none.
     mutating func send(_ drafts: [ResourceDraft], _ call: CallID) {
         guard !self.isStopping else { return self.answer(call, .failure(.stopping)) }
         let records = drafts.map(self.record)
@@ -25,7 +25,7 @@ extension NodeCore {
         self.commit(.queued(records, call), records.flatMap(\.operations))
     }
 
-    /// The caller brings the bytes, and hears how it ended.
+    /// Sends a body that the caller supplies. The caller is answered at the end of the transfer.
     mutating func sendBody(_ draft: ResourceDraft, _ call: CallID) {
         guard !self.isStopping, !self.streams.isOver else { return self.answer(call, .failure(.stopping)) }
         var record = self.record(draft)
@@ -54,7 +54,7 @@ extension NodeCore {
         return record
     }
 
-    /// Its row as it is when it has begun, or waits to.
+    /// Adds a transfer, begins it if possible, and returns its row.
     mutating func beginUpload(_ record: TransferRecord) -> Resource {
         let (id, peer) = (record.row.id, record.row.peerID)
         let isQueued = record.stored?.isQueued == true
@@ -62,7 +62,7 @@ extension NodeCore {
         let conversation = record.conversation
         let isToGroup = conversation.group != nil
         if !self.mayGoOn(conversation), isToGroup || (isQueued && self.records[peer]?.trust != .trusted) {
-            // What it was to wait for has ended while the disk was busy.
+            // The session or membership that it waits for ended while the disk was busy.
             let error = isToGroup ? .notMember(record.row.peerName) : EarshotError(.notConnected, "the session has ended")
             self.finishTransfer(id, .failed, error)
             return self.transfers[id]?.row ?? record.row
@@ -74,12 +74,12 @@ extension NodeCore {
         return self.transfers[id]?.shown(at: self.now.monotonic) ?? record.row
     }
 
-    /// Has what waits for this peer begin or go on, as far as it is there and does not have its hands full.
+    /// Begins or resumes the waiting transfers of a peer, if it is connected and has movers free.
     mutating func startUploads(to peer: PeerID) {
         guard !self.isStopping, let link = self.records[peer]?.connection else { return }
-        // One that waits for its turn waits for as long as others take.
+        // A transfer that waits for its turn has no time limit.
         for id in self.transfers.ids(of: peer, .readyInTime) where self.isAttached(self.transfers[id]) { self.limit(id, to: nil) }
-        // This comes twice for each that ends: a thousand that wait cost next to nothing while the hands are full.
+        // This runs twice for each transfer that ends. With all movers busy, a thousand waiting transfers cost next to nothing.
         let free = EarshotLimits.outgoingTransfers - self.transfers.count(of: peer, .outgoingMover)
         guard free > 0 else { return }
         var begun = 0
@@ -94,10 +94,10 @@ extension NodeCore {
         }
     }
 
-    /// Whether its peer can be spoken to about it now.
+    /// Whether a transfer's conversation has a carrier now.
     private func isAttached(_ transfer: TransferRecord?) -> Bool { transfer.map { self.carrier(of: $0.conversation) != nil } ?? false }
 
-    /// Whether what two peers send to each other may go on later: they are in a session, or both in the group.
+    /// Whether the transfers of a conversation may resume later: the peers are in a session, or both in the group.
     func mayGoOn(_ conversation: Conversation) -> Bool {
         if let group = conversation.group { return self.isFellowMember(conversation.peer, in: group) }
         return self.records[conversation.peer]?.sessionID != nil
@@ -105,8 +105,8 @@ extension NodeCore {
 
     // MARK: Shares
 
-    /// Whether one of a share may begin: few of them move at a time, so that a source is read for few, and the first are done soon. One that
-    /// stands still holds up nobody.
+    /// Whether a transfer of a share may begin. Few of them move at a time, so that few movers read the source and the first recipients are
+    /// done soon. A stalled transfer does not count.
     private mutating func hasTurn(_ upload: TransferRecord) -> Bool {
         guard let share = upload.row.shareID else { return true }
         let now = self.now.monotonic
@@ -118,7 +118,7 @@ extension NodeCore {
         return false
     }
 
-    /// One of a share has stopped moving, or some may have for a while: those of it that wait begin.
+    /// Begins the waiting transfers of a share, after one has stopped moving or some may have stalled.
     mutating func startShare(_ share: ShareID) {
         self.deadlines.cancel(.share(share))
         for transfer in self.transfers.transfers(of: share) where transfer.isOpen && !transfer.hasMover {
@@ -126,8 +126,8 @@ extension NodeCore {
         }
     }
 
-    /// Its source is open: it is offered as it is now. One that is not what it was when the receiver last took it is sent from its beginning;
-    /// until the receiver takes it, the row tells of it as it was, since that may have arrived.
+    /// Offers a source that is now open. If it has changed since the receiver last accepted it, it is sent from its beginning. Until the
+    /// receiver accepts the new source, the row describes the old one, since that may have arrived.
     mutating func sourceOpened(_ id: ResourceID, _ source: OpenedSource?) {
         guard let before = self.transfers[id], before.isMoving, let link = before.link,
             let session = self.carrier(of: before.conversation)?.session
@@ -146,23 +146,23 @@ extension NodeCore {
         self.limit(id, to: .answer)
     }
 
-    /// Whether a peer's hello says that it takes offers of files with their attributes.
+    /// Whether a peer's hello says that it accepts offers of files with their attributes.
     private func takesAttributes(_ peer: PeerID) -> Bool {
         let known = self.records[peer]?.link.current?.facts.peer.extensions ?? []
         return known.contains { $0.type == HelloExtension.fileAttributes.type }
     }
 
-    /// The receiver takes the source as it is now. Nothing of that is sent before the disk has it: what the receiver says to have after a
-    /// restart is what the row tells of.
+    /// Records that the receiver accepts the changed source. Nothing of it is sent before that is on disk: after a restart, the receiver's
+    /// content is taken to be of the source in the row.
     private mutating func adoptSource(of id: ResourceID, for accept: ResourceAccept, on link: LinkID) {
         let isAsked = self.transfers[id]?.accepted != nil
         guard let adopted = self.transfers.change(id, { $0.adopts(accept) }), !isAsked else { return }
         self.commit(.adopted(id, on: link), adopted.operations)
     }
 
-    /// The row tells of the source as it is now, or could not be written.
+    /// Continues after the changed source was recorded, or failed to be.
     mutating func sourceAdopted(_ id: ResourceID, on link: LinkID, _ error: EarshotError?) {
-        // Where the connection was lost meanwhile, nothing was sent, and the row has been written as it was behind this.
+        // If the connection was lost meanwhile, nothing was sent, and the old row has been written behind this commit.
         guard !self.isStopping, let upload = self.transfers[id], upload.isMoving, upload.link == link, let accept = upload.accepted else {
             return
         }
@@ -176,13 +176,13 @@ extension NodeCore {
 
     // MARK: Moving
 
-    /// The receiver takes it, or says how far it is.
+    /// Handles the receiver's acceptance, or its report of how much it has.
     mutating func resourceAccepted(_ accept: ResourceAccept, by peer: PeerID) {
         guard let upload = self.transfers[accept.id], upload.peerID == peer, upload.row.direction == .outgoing, upload.isMoving,
             accept.offset <= accept.limit
         else { return }
         let isFirst = upload.upload.awaitsAcceptance
-        // The wire has looked at that too; nothing here is to depend on it.
+        // EarshotWire has checked this too; the core does not depend on it.
         guard accept.limit <= (isFirst ? upload.opened?.size : nil) ?? upload.row.size else { return }
         if isFirst, upload.opened != nil, let link = upload.link { return self.adoptSource(of: accept.id, for: accept, on: link) }
         self.goOn(by: accept, isFirst: isFirst)
@@ -197,13 +197,13 @@ extension NodeCore {
         self.stepUpload(accept.id) { $0.accepted(from: accept.offset, upTo: accept.limit, of: size) }
     }
 
-    /// The receiver has published it.
+    /// Handles the receiver's word that it has published the resource.
     mutating func resourceDone(_ id: ResourceID, by peer: PeerID) {
         guard let upload = self.transfers[id], upload.peerID == peer, upload.row.direction == .outgoing else { return }
         self.stepUpload(id) { $0.done() }
     }
 
-    /// The receiver holds its beginning from an earlier connection.
+    /// Handles the receiver's word that it holds the beginning from an earlier connection.
     mutating func resourceHeld(_ have: ResourceHave, by peer: PeerID) {
         guard let upload = self.transfers[have.id], upload.peerID == peer, upload.row.direction == .outgoing else { return }
         self.stepUpload(have.id) { $0.held(have.offset, have.digest) }
@@ -248,14 +248,14 @@ extension NodeCore {
 
     // MARK: Ending
 
-    /// The daemon is about to stop, and callers that send bodies are to know now: their connections would hold the stop up.
+    /// Ends transfers of callers' bodies because the daemon is about to stop: their open connections would delay the stop.
     mutating func endBodies() {
         for id in self.transfers.ids(.openOutgoing) where self.transfers[id]?.stored?.source == .body {
             self.endTransfer(id, EarshotError.stopping.code, EarshotError.stopping.message, told: TransferFailure(.stopping).told)
         }
     }
 
-    /// The caller that wanted it sent has gone.
+    /// Ends a transfer whose caller has disconnected.
     mutating func abandonUpload(_ id: ResourceID) {
         guard let row = self.transfers[id]?.row else { return }
         self.endTransfer(

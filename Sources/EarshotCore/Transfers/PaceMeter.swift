@@ -1,15 +1,15 @@
-/// The pace with a long memory, for the time that is left: a single slow second must not turn two minutes into an hour.
+/// The average pace with a long memory, for the remaining time: a single slow second must not turn two minutes into an hour.
 ///
-/// An average over the time in which the transfer ran, in which what is long past counts less and less.
+/// The average covers the time in which the transfer ran, and older measurements weigh less.
 package struct PaceMeter {
-    /// After this time, what was measured counts a third.
+    /// The age at which a measurement weighs a third.
     package static let memory: Duration = .seconds(20)
-    /// What is averaged, so that a burst of small pieces is one measurement.
+    /// The shortest span of one measurement, so that a burst of small pieces counts as one.
     private static let sample: Duration = .milliseconds(250)
 
     private var start: MonotonicInstant?
     private var bytes: UInt64 = 0
-    /// Bytes and seconds so far, both fading.
+    /// Bytes and seconds so far, both decaying.
     private var sum = 0.0
     private var seconds = 0.0
 
@@ -31,13 +31,14 @@ package struct PaceMeter {
         self.bytes = 0
     }
 
-    /// The time stands still until the next bytes: an interruption is no slowness.
+    /// Stops the clock until the next bytes: an interruption does not count as slowness.
     package mutating func pause() {
         self.start = nil
         self.bytes = 0
     }
 
-    /// How long `bytes` more will take, in whole seconds, rounded up; `nil` before anything was measured, or where it would take ages.
+    /// Returns how long `bytes` more will take, in whole seconds, rounded up; `nil` before the first measurement, or if it would take more
+    /// than 1e9 seconds.
     package func secondsLeft(for bytes: UInt64) -> UInt64? {
         guard self.seconds > 0, self.sum > 0 else { return nil }
         let left = (Double(bytes) * self.seconds / self.sum).rounded(.up)

@@ -1,25 +1,25 @@
 package import EarshotWire
 
-/// What the unfinished transfers of one peer may hold together of the quota, so that none keeps everybody else out.
+/// The part of the quota that the unfinished transfers of one peer may use together, so that no peer blocks all others.
 package struct QuotaShare: Sendable, Hashable {
-    /// Whose transfers.
+    /// The peer whose transfers are limited.
     package let peer: PeerID
-    /// Of the quota, in quarters.
+    /// The share, in quarters of the quota.
     package let quarters: UInt64
 
-    /// A peer's share.
+    /// Creates a peer's share.
     package init(of peer: PeerID, isTrusted: Bool) {
         self.peer = peer
         self.quarters = isTrusted ? EarshotLimits.trustedPeerQuarters : EarshotLimits.peerQuarters
     }
 
-    /// In bytes, of a quota in bytes.
+    /// Returns the share in bytes of a quota in bytes.
     package func bytes(of quota: UInt64) -> UInt64 {
         let (whole, rest) = quota.quotientAndRemainder(dividingBy: 4)
         return whole * self.quarters + rest * self.quarters / 4
     }
 
-    /// In words, for errors.
+    /// The share as text, for errors.
     package var words: String {
         switch self.quarters {
         case 1: "a quarter"

@@ -1,4 +1,4 @@
-/// Bytes a second with a short memory: of the last full second, or of what there is of the first.
+/// The rate in bytes per second with a short memory: of the last full second, or of the elapsed part of the first.
 package struct RateMeter {
     private var windowStart: MonotonicInstant?
     private var windowBytes: UInt64 = 0
@@ -25,13 +25,13 @@ package struct RateMeter {
         self.windowBytes = 0
     }
 
-    /// The rate as it looks `now`: it falls while nothing moves.
+    /// Returns the rate as of `now`: it falls while nothing moves.
     package func bytesPerSecond(at now: MonotonicInstant) -> UInt64 {
         guard let start = self.windowStart, now - start >= .seconds(2) else { return self.bytesPerSecond }
         return Self.rate(self.windowBytes, in: now - start)
     }
 
-    /// As much as can be told.
+    /// Returns the rate, clamped to a range that fits.
     private static func rate(_ bytes: UInt64, in time: Duration) -> UInt64 {
         UInt64(min(Double(bytes) / (time / .seconds(1)), 1e18))
     }

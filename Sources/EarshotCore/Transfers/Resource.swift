@@ -1,63 +1,63 @@
 public import EarshotWire
 
-/// A file or a directory on its way from one peer to another, or arrived.
+/// A file or a directory in transfer from one peer to another, or received.
 public struct Resource: Sendable, Hashable, Codable, Identifiable {
-    /// What is sent.
+    /// The kind of a resource.
     public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
         case file, directory
     }
 
-    /// What a person makes of an offer.
+    /// A user's decision about an offer.
     public enum Decision: String, Sendable, Hashable, Codable, CaseIterable {
         case accept, refuse
     }
 
-    /// Which digest of the whole the receiver checks before it publishes.
+    /// The digest of the whole that the receiver checks before it publishes.
     public enum Digest: String, Sendable, Hashable, Codable, CaseIterable {
-        /// XXH3, 128 bits: fast, against faults of disks and programs.
+        /// XXH3, 128 bits: fast, and detects faults of disks and programs.
         case xxh3
-        /// SHA-256: for comparing with a published one.
+        /// SHA-256: for comparison with a published digest.
         case sha256
     }
 
-    /// How the transfer stands.
+    /// The state of a transfer.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         case offered, transferring, paused, completed, cancelled, failed
     }
 
     /// Chosen by the sender's node; single use.
     public let id: ResourceID
-    /// Received, or sent.
+    /// Whether the resource is received or sent.
     public let direction: Direction
-    /// The other side.
+    /// The peer at the other side.
     public let peerID: PeerID
-    /// The other side's display name at the time: a label.
+    /// The peer's display name at the time: a label.
     public let peerName: String
-    /// The group that it was sent to, as it was called then; `nil` in a session of two.
+    /// The group that it was sent to, with its name at the time; `nil` in a session of two.
     public let group: GroupLabel?
-    /// What all transfers of one thing to the members of a group have in common, at its sender; `nil` for others.
+    /// The id that the sender gives all transfers of one resource to the members of a group; `nil` for others.
     public let shareID: ShareID?
-    /// As the sender gave it: metadata, never a path until checked.
+    /// The sender's name for it: metadata, never a path until checked.
     public let name: String
-    /// What is sent.
+    /// The kind of the resource.
     public let kind: Kind
-    /// Bytes. Another one where the source of an interrupted transfer has changed meanwhile.
+    /// The size in bytes. It changes if the source of an interrupted transfer has changed.
     public package(set) var size: UInt64
     /// Bytes written (incoming) or handed to the connection (outgoing).
     public package(set) var transferred: UInt64
-    /// Over the last few seconds; 0 when nothing moves.
+    /// The rate over the last seconds; 0 while nothing moves.
     public package(set) var bytesPerSecond: UInt64
-    /// How long it will take at the pace of the last while; `nil` where nothing moves, or not for long enough to tell.
+    /// The estimated remaining time at the recent pace; `nil` while nothing moves, or before there is an estimate.
     public package(set) var secondsLeft: UInt64?
-    /// How the transfer stands.
+    /// The state of the transfer.
     public package(set) var state: State
-    /// `ALGORITHM:HEX` once known, such as `xxh3:99aa06d3014798d86001c324468d497f`.
+    /// The digest as `ALGORITHM:HEX` once known, such as `xxh3:99aa06d3014798d86001c324468d497f`.
     public package(set) var digest: String?
-    /// An outgoing resource's source, or where a received one was published; `nil` while only in the spool.
+    /// The source of an outgoing resource, or the place of a published received one; `nil` while it is only in the spool.
     public package(set) var path: String?
     /// Why it failed or was cancelled.
     public package(set) var error: EarshotError.Code?
-    /// The same in words.
+    /// The error as text.
     public package(set) var errorMessage: String?
     /// When it was offered.
     package let created: WallTime
@@ -65,10 +65,11 @@ public struct Resource: Sendable, Hashable, Codable, Identifiable {
     package var completed: WallTime?
     /// Whether the content of an incoming, completed resource is still in the spool.
     public package(set) var inSpool: Bool
-    /// `true` while an outgoing resource waits here and is not being offered to the receiver; else `nil`. Its ``state`` is `offered` then.
+    /// `true` while an outgoing resource waits here and is not being offered to the receiver; otherwise `nil`. Its ``state`` is `offered`
+    /// then.
     public package(set) var queued: Bool?
 
-    /// Whether it was to be put into the directory of received files, and is not there: such a one says why it is still in the spool.
+    /// Whether the resource should be in the directory of received files but is still in the spool. Its error says why.
     package var isLeft: Bool { self.direction == .incoming && self.state == .completed && self.inSpool && self.error != nil }
 
     package init(
@@ -111,7 +112,7 @@ public struct Resource: Sendable, Hashable, Codable, Identifiable {
 }
 
 extension Resource.State {
-    /// Whether nothing will move any more.
+    /// Whether the state is final.
     public var isFinal: Bool {
         switch self {
         case .offered, .transferring, .paused: false

@@ -1,30 +1,30 @@
 package import EarshotWire
 
-/// What an unfinished transfer needs beyond its row to go on after an interruption, also one of this process.
+/// The data that an unfinished transfer needs beyond its row to resume after an interruption or a restart.
 package struct StoredTransfer: Sendable, Hashable, Identifiable {
-    /// Where the bytes of an outgoing one come from.
+    /// The source of an outgoing transfer's bytes.
     package enum Source: String, Sendable, Hashable, CaseIterable {
         /// The path in the row.
         case path
         /// The spool, into which a body was written first.
         case spool
-        /// A body that passes by and cannot be read again; what it brings elsewhere is told to be dropped.
+        /// A body that is streamed and cannot be read again. If it is interrupted, the receiver is told to drop its content.
         case body
-        /// It is an incoming one.
+        /// None: the transfer is incoming.
         case none
     }
 
     package let id: ResourceID
     package let source: Source
-    /// What tells the present content of the source from another one; empty where there is none.
+    /// A stamp that changes with the content of the source; empty if there is no source.
     package var stamp: String
-    /// Checked by the receiver before it publishes.
+    /// The digest that the receiver checks before it publishes.
     package let digest: ResourceEnd.DigestAlgorithm
-    /// Whether an outgoing one waits for a peer that is away from the beginning.
+    /// Whether an outgoing transfer may wait from the start for a peer that is away.
     package let isQueued: Bool
-    /// Whether an incoming one was accepted.
+    /// Whether an incoming transfer was accepted.
     package var isTaken: Bool
-    /// When it is given up if it does not go on; of one that is over: when the other side need not be told any more.
+    /// When a transfer that does not resume expires. After its end: when the peer need no longer be told.
     package var expiry: WallTime
 
     package init(
@@ -40,7 +40,7 @@ package struct StoredTransfer: Sendable, Hashable, Identifiable {
         self.expiry = expiry
     }
 
-    /// Whether it can go on from where it was interrupted.
+    /// Whether the transfer can resume from where it was interrupted.
     package var isResumable: Bool {
         switch self.source {
         case .path, .spool, .none: true

@@ -1,39 +1,39 @@
 package import EarshotWire
 
-/// What is asked about resources.
+/// A caller's request about resources.
 package enum ResourceRequest: Sendable, Hashable {
-    /// Send these. Answers their rows, once they are on disk where they are queued.
+    /// Send these. The answer holds their rows; queued ones are on disk first.
     case send([ResourceDraft])
-    /// Send one whose bytes its caller brings. Answered with its last row when it is over.
+    /// Send a body that the caller supplies. The answer is the last row, at the end of the transfer.
     case sendBody(ResourceDraft)
-    /// A person's answer to an offer. Answers its row: of an accepted one once there is room for it, but for a directory that waits for
-    /// another one.
+    /// Answer an offer with a user's decision. The reply is its row. For an accepted offer it comes once there is room, except for a
+    /// directory that waits for another one.
     case respond(ResourceID, Resource.Decision)
-    /// Cancel an open one, and answer its last row; have a finished one's row and content go.
+    /// Cancel an open transfer and answer with its last row. Remove the row and content of a finished one.
     case remove(ResourceID)
-    /// Cancel those of a share that are open, and answer the last rows of all; where none is open, have them go.
+    /// Cancel the open transfers of a share and answer with the last rows of all. If none is open, remove them.
     case removeShare(ShareID)
-    /// Have the content of a received one go, and keep its row.
+    /// Remove the content of a received resource, and keep its row.
     case dropContent(ResourceID)
 }
 
-/// A resource that is to be sent.
+/// A resource to be sent.
 package struct ResourceDraft: Sendable, Hashable {
-    /// Nobody else has used it.
+    /// A fresh id.
     package let id: ResourceID
     package let conversation: Conversation
-    /// The same for all transfers of one thing to a group.
+    /// The id that all transfers of one resource to a group share.
     package let shareID: ShareID?
     package let name: String
     package let kind: Resource.Kind
     package let size: UInt64
     package let path: String?
     package let source: StoredTransfer.Source
-    /// What tells the source's content from another one; empty for a body.
+    /// A stamp that changes with the source's content; empty for a body.
     package let stamp: String
     package let digest: Resource.Digest
     package let isQueued: Bool
-    /// What the caller says of a body; a source that is opened says it itself.
+    /// The attributes that the caller gives for a body. A source on disk supplies its own when it is opened.
     package let attributes: FileAttributes?
 
     package init(
@@ -56,54 +56,54 @@ package struct ResourceDraft: Sendable, Hashable {
     }
 }
 
-/// What the mover of a transfer is to do, which moves its bytes on this machine: one thing after the other. What fails is reported as
-/// failed.
+/// A command to the mover of a transfer, which moves its bytes on this machine and runs one command after the other. It reports any
+/// failure.
 package enum TransferCommand: Sendable, Equatable {
-    // Of an upload
-    /// Open its source, as it is now; report it as opened.
+    // Uploads
+    /// Open the source in its present state; report it as opened.
     case open(Resource, StoredTransfer.Source)
-    /// Report the digest of so many bytes from the start.
+    /// Report the digest of the given number of bytes from the start.
     case compare(UInt64)
-    /// Send these over the control connection, in order; report each piece.
+    /// Send these bytes over the control connection, in order; report each piece.
     case send(from: UInt64, upTo: UInt64, on: LinkID)
-    /// Send everything from there on over the data connection.
+    /// Send everything from this offset over the data connection.
     case sendOverData(from: UInt64)
     /// Report the digest of the whole.
     case digest(ResourceEnd.DigestAlgorithm)
 
-    // Of a download
-    /// Report whether there is room for an offer, before a person is bothered.
+    // Downloads
+    /// Report whether there is room for an offer, before the user is asked.
     case checkRoom(Resource, QuotaShare)
-    /// Report what is here of it from before. A file gets these attributes in the end.
+    /// Report the content kept from an earlier connection. A file gets these attributes at the end.
     case resume(Resource, QuotaShare, FileAttributes? = nil)
-    /// Set its room aside, without what is here from before, and report that. From now on what comes of it is written and reported.
+    /// Reserve space, discard earlier content, and report that. From then on, received bytes are written and reported.
     case begin(Resource, QuotaShare)
-    /// Write what comes over the data connection, and report how far that has come.
+    /// Write the bytes of the data connection, and report their progress.
     case receiveData
-    /// Compare the whole with this digest and save it; report it as saved.
+    /// Compare the whole with this digest and save it; report it as settled.
     case settle(ResourceDigest)
-    /// Put it into the directory of received files; report where it is.
+    /// Move it into the directory of received files; report its place.
     case place(Resource)
-    /// Its content in the spool goes; report that to a caller, where one waits.
+    /// Remove its content from the spool; report that to the caller, if one waits.
     case removeContent(for: CallID?)
 
-    // Of both
-    /// Come to a data connection with the peer, and report whether it stands.
+    // Both directions
+    /// Establish a data connection with the peer, and report whether that succeeded.
     case openData(with: PeerID)
     case closeData
-    /// Report how far it is.
+    /// Report the progress.
     case look
-    /// Do nothing further, and report that: of a download keep what is here, or not.
+    /// Stop, and report that. A download keeps its content or discards it.
     case stop(isKept: Bool)
-    /// What there is of a source or of an unfinished content is not needed any more.
+    /// Discard the source or the unfinished content.
     case discard(StoredTransfer.Source)
 }
 
-/// The beginning of a resource that is here from an earlier connection.
+/// The beginning of a resource, kept from an earlier connection.
 package struct ResourceHeld: Sendable, Hashable {
     /// Bytes from the start; at least 1.
     package let count: UInt64
-    /// XXH3-128 of them.
+    /// The XXH3-128 digest of these bytes.
     package let digest: [UInt8]
 
     package init(count: UInt64, digest: [UInt8]) {
@@ -112,11 +112,11 @@ package struct ResourceHeld: Sendable, Hashable {
     }
 }
 
-/// A source as it was found.
+/// A source as it was opened.
 package struct OpenedSource: Sendable, Hashable {
     package let size: UInt64
     package let stamp: String
-    /// Of a file.
+    /// The attributes, for a file.
     package let attributes: FileAttributes?
 
     package init(size: UInt64, stamp: String, attributes: FileAttributes? = nil) {
@@ -126,42 +126,42 @@ package struct OpenedSource: Sendable, Hashable {
     }
 }
 
-/// What the mover of a transfer reports.
+/// A report of the mover of a transfer.
 package enum TransferReport: Sendable, Equatable {
-    /// As it is now; `nil` for a body that passes by.
+    /// The source as it is now; `nil` for a body that is streamed.
     case opened(OpenedSource?)
-    /// `nil` where the bytes cannot be read again.
+    /// The digest; `nil` if the bytes cannot be read again.
     case compared([UInt8]?)
-    /// So much has been handed to the control connection, from the start.
+    /// The bytes handed to the control connection, counted from the start.
     case sent(to: UInt64)
-    /// Everything has been handed to the data connection, or that is lost: how far it came.
+    /// How far the data connection came: everything was handed to it, or it was lost.
     case dataSent(to: UInt64)
     case digested([UInt8])
 
-    /// Why there is no room for an offer, and what its sender is told.
+    /// Why there is no room for an offer, with the text for its sender; `nil` if there is room.
     case room(TransferFailure?)
     case held(ResourceHeld?)
     case began
-    /// The list of entries of a directory is here, and has so many bytes.
+    /// The list of entries of a directory is here; its size in bytes.
     case listed(Int)
     case written(to: UInt64)
     case dataEnded(at: UInt64)
-    /// `ALGORITHM:HEX`.
+    /// The digest as `ALGORITHM:HEX`.
     case settled(String)
-    /// Where it is now; `nil` where it is not to be put anywhere, or why it is still here.
+    /// The place of the content; `nil` if it is not to be moved anywhere. On failure, why it is still in the spool.
     case placed(Result<String?, EarshotError>)
     case contentRemoved(for: CallID?, EarshotError?)
 
     case dataOpened(Bool)
-    /// How far it is.
+    /// The progress.
     case moved(to: UInt64)
     case failed(TransferFailure)
     case stopped
-    /// The caller that brings its bytes has gone.
+    /// The caller that supplies the bytes has disconnected.
     case abandoned
 }
 
-/// Why a transfer cannot go on: for persons here, and in words that say nothing of this machine's files for the other side.
+/// Why a transfer cannot continue: an error for users here, and a refusal for the peer that reveals nothing about this machine's files.
 package struct TransferFailure: Sendable, Equatable {
     package let error: EarshotError
     package let told: Refusal
@@ -171,31 +171,31 @@ package struct TransferFailure: Sendable, Equatable {
         self.told = told
     }
 
-    /// Both are told the same.
+    /// Creates a failure with the same text for both sides.
     init(_ error: EarshotError) {
         self.init(error, told: Refusal(error.code, error.message))
     }
 }
 
-/// A change of what is kept of transfers, where nobody waits for it.
+/// A change of stored transfers that no caller waits for.
 package enum TransferChange: Sendable, Hashable {
-    /// A row as it is now; `isNew` where there is none of this id on disk.
+    /// The present row; `isNew` if the disk has none with this id.
     case put(Resource, isNew: Bool)
-    /// What a transfer needs to go on.
+    /// The data that a transfer needs to resume.
     case putTransfer(StoredTransfer)
-    /// A transfer does not go on.
+    /// The transfer does not resume.
     case removeTransfer(ResourceID)
-    /// A row goes, and its end is remembered where its sender may ask again.
+    /// Remove a row, and remember its end if its sender may ask again.
     case remove(ResourceID, EndedTransfer?)
 }
 
-/// A resource that an earlier run has kept.
+/// A resource loaded from an earlier run.
 package struct LoadedTransfer: Sendable, Hashable {
     package let row: Resource
     package let stored: StoredTransfer?
     /// How much of an unfinished incoming one is here, in bytes.
     package let held: UInt64?
-    /// Where a tree has been put, by a run that was killed before it could say so.
+    /// The place of a directory that an earlier run had moved when it was killed, before it recorded that.
     package let place: String?
 
     package init(row: Resource, stored: StoredTransfer?, held: UInt64? = nil, place: String? = nil) {

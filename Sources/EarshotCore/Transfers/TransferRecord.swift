@@ -1,92 +1,93 @@
 import EarshotWire
 
-/// A resource with what is decided about it while it moves, and while it waits to move on; its bytes are its mover's affair.
+/// A resource with the decisions about it while it moves or waits. Its mover handles the bytes.
 ///
-/// A mover of an upload works while its peer is attached, one of a download from the offer on. When the connection is lost the mover is told
-/// to stop, and the next one begins once that one has.
+/// The mover of an upload works while its peer is attached, the mover of a download from the offer on. When the connection is lost the
+/// mover is told to stop. The next mover begins once the last has stopped.
 struct TransferRecord: Sendable {
-    /// What a transfer waits for, each for a limited time.
+    /// The reason for a time limit: the next step that the transfer waits for.
     enum Limit: Sendable, Hashable {
-        /// That the peer of an outgoing one is within reach.
+        /// An outgoing transfer waits for its peer to be reachable.
         case reach
         /// The peer's answer to this side's offer.
         case answer
-        /// A person's answer here.
+        /// The user's answer here.
         case decision
-        /// That both sides have read what the receiver holds from before.
+        /// Both sides read the content that the receiver holds from before.
         case comparison
-        /// That more bytes move than these.
+        /// Progress beyond the given number of bytes.
         case movement(beyond: UInt64)
-        /// The peer's word that it has everything.
+        /// The peer's confirmation that it has everything.
         case done
-        /// That the peer is back.
+        /// The return of the peer.
         case absence
     }
 
-    /// An offer that came again before the last mover had stopped.
+    /// An offer that was repeated before the last mover had stopped.
     struct PendingOffer: Sendable {
         let offer: ResourceOffer
         let link: LinkID
     }
 
-    /// What comes once its content in the spool is gone.
+    /// The step that follows the removal of content from the spool.
     enum Removal: Sendable {
-        /// It is where it belongs, as that row says.
+        /// The content is in its place, as this row says.
         case placed(Resource)
         case failed(TransferFailure)
-        /// It had ended before.
+        /// The transfer had ended before.
         case undone
     }
 
     var row: Resource
-    /// What it needs to go on after an interruption; `nil` once it is over and its peer need not be told.
+    /// The data for resuming after an interruption; `nil` once the transfer is over and its peer need not be told.
     var stored: StoredTransfer?
-    /// The connection on which both sides speak of it; `nil` where it waits for a person or its peer, and when it is over.
+    /// The connection on which both sides speak of the transfer; `nil` if it waits for a user or its peer, and when it is over.
     var link: LinkID?
-    /// The connection on which an incoming one was offered last: on another one its sender does not know yet what an answer is about.
+    /// The connection on which an incoming transfer was offered last. On another connection its sender does not know yet what an answer
+    /// refers to.
     var offerLink: LinkID?
-    /// Whether its mover has not stopped.
+    /// Whether its mover has not stopped yet.
     var hasMover = false
-    /// Of a file: as an incoming one was offered last, or as the caller says that brings an outgoing one. They need not be kept: each
-    /// connection begins with an offer, and what the spool has of a file has them too.
+    /// The attributes of a file: as last offered for an incoming one, or as given by the caller for an outgoing body. They are not stored:
+    /// each connection begins with an offer, and the spool keeps those of the files that it holds.
     var attributes: FileAttributes?
-    /// How far its mover is.
+    /// The progress of its mover.
     var upload = UploadStateMachine()
     var download = DownloadStateMachine()
     var pendingOffer: PendingOffer?
-    /// Whether the other side may know of an outgoing one.
+    /// Whether the peer may know of an outgoing transfer.
     var isOffered = false
-    /// Its source as it is offered, where that is another one than the receiver has taken.
+    /// The offered source, if it differs from the one that the receiver accepted before.
     var opened: OpenedSource?
-    /// What the receiver takes of that, until the disk has it.
+    /// The receiver's acceptance of the changed source, until that is on disk.
     var accepted: ResourceAccept?
-    /// What its deadline is for.
+    /// The limit that its deadline applies to.
     var limit: Limit?
-    /// The other side has ended it: it need not be told, now or when it is back.
+    /// Whether the peer has ended it, and need not be told.
     var isEndedByPeer = false
-    /// All of an incoming one has arrived: it goes on to its end without the connection.
+    /// Whether all of an incoming transfer has arrived: it finishes without the connection.
     var isSettling = false
-    /// Its row as a received one is on its way to the disk, or is being taken back there, since it has ended meanwhile.
+    /// Whether its row as a received one is being written, or is being undone because the transfer has ended meanwhile.
     var isBeingKept = false
-    /// Whole and kept, on its way into the directory of received files, and too late to cancel: its row as it will be there.
+    /// The row that it will have in the directory of received files, while it is being moved there. It can no longer be cancelled.
     var placing: Resource?
     var removal: Removal?
-    /// Its row on disk has no content any more, and the spool has not said yet that it has none either.
+    /// Whether its row on disk says that there is no content, while the spool has not confirmed the removal yet.
     var isContentLeft = false
-    /// The removal of its row, which is on its way to the disk. A resource that is offered anew meanwhile has another record, and stays.
+    /// The commit that removes its row. A resource that is offered again meanwhile has another record, and stays.
     var unwantedBy: CommitID?
-    /// Who waits for that to begin.
+    /// The call that waits for the removal to begin.
     var remover: CallID?
     var meter = RateMeter()
     var pace = PaceMeter()
     var lastProgress: MonotonicInstant?
-    /// When bytes of it last moved, or its mover began.
+    /// When its bytes last moved, or its mover began.
     private(set) var lastMoved: MonotonicInstant?
     /// When its mover began to move bytes, until that has been recorded.
     var unrecordedSince: MonotonicInstant?
-    /// Who waits for its end, or, of an incoming one, for it to have begun.
+    /// The call that waits for its end, or, for an incoming transfer, for its beginning.
     var caller: CallID?
-    /// What its sender is charged while it waits here, or moves.
+    /// The charge of its sender while it waits here or moves.
     var hold: HoldID?
 
     init(row: Resource, stored: StoredTransfer? = nil) {
@@ -94,40 +95,40 @@ struct TransferRecord: Sendable {
         self.stored = stored
     }
 
-    /// What has the disk know it as it is.
+    /// The store operations that write its present state.
     var operations: [StoreOperation] { [.putResource(self.row)] + (self.stored.map { [.putTransfer($0)] } ?? []) }
 
-    /// It may be interrupted.
+    /// Whether it is not over; it may be interrupted.
     var isOpen: Bool { !self.row.state.isFinal }
 
-    /// In which the two speak of it.
+    /// The conversation that it belongs to.
     var conversation: Conversation { Conversation(with: self.row.peerID, in: self.row.group?.id) }
 
-    /// Neither over nor interrupted.
+    /// Whether it is neither over nor interrupted.
     var isMoving: Bool { self.isOpen && self.link != nil }
 
-    /// Whether an incoming one was accepted, by a person or by the policy.
+    /// Whether an incoming transfer was accepted, by a user or by the policy.
     var isTaken: Bool { self.stored?.isTaken ?? false }
 
-    /// Whether its end is to be told to the other side when that returns.
+    /// Whether the peer is to be told of its end when it returns.
     var isUntold: Bool { !self.isOpen && self.stored != nil }
 
     /// Whether the spool has content of it that nothing works on.
     var hasContent: Bool { self.row.inSpool || self.isContentLeft }
 
-    /// Whether the disk is busy with what has arrived. Where it is cancelled meanwhile, the disk has it until that is taken back.
+    /// Whether the disk is busy with its content. If it is cancelled meanwhile, the disk still has it until that is undone.
     var isWithDisk: Bool { self.isBeingKept || (self.isSettling && self.hasMover && self.row.state != .completed) }
 
-    /// Whether its row is about to go.
+    /// Whether its row is being removed.
     var isBeingRemoved: Bool { self.unwantedBy != nil || self.remover != nil }
 
-    /// Whether nothing works on it here. Before that its row does not go, and it does not begin anew under its id.
+    /// Whether nothing works on it here. Until then its row is not removed, and it does not start again under its id.
     var isAtRest: Bool { !self.hasMover && !self.isBeingKept }
 
-    /// Whether it waits for a person here.
+    /// Whether it waits for a user's answer here.
     var isWaiting: Bool { self.row.direction == .incoming && self.row.state == .offered && !self.isTaken }
 
-    /// The row as it is at the moment, for a caller that asks: without events the rate would stay at what it was.
+    /// Returns the row as of `now`, for a caller that asks. Between events, the stored rate would be stale.
     func shown(at now: MonotonicInstant) -> Resource {
         guard self.isOpen else { return self.row }
         var row = self.row
@@ -136,7 +137,7 @@ struct TransferRecord: Sendable {
         return row
     }
 
-    /// It begins or goes on, on that connection, with a new mover.
+    /// Begins or resumes it on a connection, with a new mover.
     mutating func begin(on link: LinkID, at now: MonotonicInstant) {
         self.link = link
         self.hasMover = true
@@ -147,7 +148,7 @@ struct TransferRecord: Sendable {
         self.lastMoved = now
     }
 
-    /// The receiver takes so much of the source as it is now; gives what it is then.
+    /// Notes which part of the changed source the receiver accepts. Returns the record as it will be then.
     mutating func adopts(_ accept: ResourceAccept) -> Self {
         self.accepted = accept
         var adopted = self
@@ -155,7 +156,7 @@ struct TransferRecord: Sendable {
         return adopted
     }
 
-    /// Its source is what it is now, from the beginning.
+    /// Replaces the source with the changed one, from the beginning.
     mutating func adopt() {
         self.accepted = nil
         guard let source = self.opened.take() else { return }
@@ -164,12 +165,12 @@ struct TransferRecord: Sendable {
         self.row.transferred = 0
     }
 
-    /// Bytes have moved; gives whether that is to be told, and whether it is to be kept.
+    /// Records that bytes have moved. Returns whether that is to be published, and whether it is to be stored.
     mutating func progress(to offset: UInt64, at now: MonotonicInstant) -> (isDue: Bool, isRecordDue: Bool) {
         let offset = min(offset, self.row.size)
         let moved = offset - min(self.row.transferred, offset)
         if moved > 0 { self.lastMoved = now }
-        // From where an interrupted one goes on, nothing has moved yet.
+        // At the offset from which an interrupted transfer resumes, nothing has moved yet.
         if self.lastProgress != nil {
             self.meter.add(moved, at: now)
             self.pace.add(moved, at: now)
@@ -181,15 +182,15 @@ struct TransferRecord: Sendable {
         self.row.state = .transferring
         let isDue = self.lastProgress.map { now - $0 >= EarshotLimits.progressInterval } ?? true
         if isDue { self.lastProgress = now }
-        // Recorded as moving, so that the next start knows it for interrupted if the process is killed. A small transfer is over before
-        // that is worth a write.
+        // Stored as moving, so that the next start takes it as interrupted if the process is killed. A small transfer is over before that
+        // is worth a write.
         let isLarge = left >= EarshotLimits.dataThreshold
         let isRecordDue = self.unrecordedSince.map { isLarge || now - $0 >= EarshotLimits.resourceRecordTime } ?? false
         if isRecordDue { self.unrecordedSince = nil }
         return (isDue, isRecordDue)
     }
 
-    /// The connection is gone, and it goes on with the next.
+    /// Marks the transfer as interrupted: the connection is lost, and it resumes on the next one.
     mutating func interrupt(until latest: WallTime) {
         self.link = nil
         self.meter = RateMeter()
@@ -201,13 +202,13 @@ struct TransferRecord: Sendable {
         self.isAbsent(until: latest)
     }
 
-    /// Its peer is away from now on; a queued one may have longer.
+    /// Sets the expiry from the beginning of the peer's absence. A queued transfer may have longer.
     mutating func isAbsent(until latest: WallTime) {
         guard let stored = self.stored else { return }
         self.stored?.expiry = stored.isQueued ? max(stored.expiry, latest) : latest
     }
 
-    /// It is over; its row says how.
+    /// Ends the transfer; its row says how.
     mutating func end(_ state: Resource.State, _ error: EarshotError?, at now: WallTime, isUntold: Bool) {
         self.row.state = state
         if state == .completed { self.row.transferred = self.row.size }
@@ -223,7 +224,7 @@ struct TransferRecord: Sendable {
         if !isUntold { self.stored = nil }
     }
 
-    /// What its sender says of it.
+    /// Returns its sender's offer of it.
     func offer(in session: SessionID) -> ResourceOffer {
         let kind: ResourceOffer.Kind =
             switch self.row.kind {
@@ -234,7 +235,7 @@ struct TransferRecord: Sendable {
     }
 }
 
-/// What is asked of transfers for each frame of a peer, and so is counted.
+/// Transfers are counted by these facets, because the core looks them up for each frame of a peer.
 extension TransferRecord: PeerTableRow {
     struct Facets: OptionSet, Sendable, Hashable {
         let rawValue: UInt16
@@ -242,26 +243,26 @@ extension TransferRecord: PeerTableRow {
         static let open = Facets(rawValue: 1 << 0)
         static let openIncoming = Facets(rawValue: 1 << 1)
         static let openOutgoing = Facets(rawValue: 1 << 2)
-        /// An offer that waits for a person here.
+        /// An offer that waits for a user here.
         static let waiting = Facets(rawValue: 1 << 3)
-        /// Received, or about to be.
+        /// Being received, or about to be.
         static let taking = Facets(rawValue: 1 << 4)
         /// Its mover has not stopped, whether it is over or not.
         static let incomingMover = Facets(rawValue: 1 << 5)
         static let outgoingMover = Facets(rawValue: 1 << 6)
-        /// Its content lies in the spool, or will.
+        /// Its content is in the spool, or will be.
         static let kept = Facets(rawValue: 1 << 7)
-        /// Over, and the other side is to be told when it is back.
+        /// Over, and the peer is to be told when it is back.
         static let untold = Facets(rawValue: 1 << 8)
-        /// Waits for a session with its peer by a person's wish.
+        /// Waits for a session with its peer at the user's request.
         static let queued = Facets(rawValue: 1 << 9)
-        /// Over, without content, and at rest: it stays only to be listed.
+        /// Over, without content, and at rest: it remains only for listing.
         static let finished = Facets(rawValue: 1 << 10)
-        /// Outgoing, and begins or goes on when its peer is there and it is its turn.
+        /// Outgoing; begins or resumes when its peer is connected and it has its turn.
         static let ready = Facets(rawValue: 1 << 11)
-        /// The same, but only for so long.
+        /// Like ``ready``, but with a time limit.
         static let readyInTime = Facets(rawValue: 1 << 12)
-        /// Incoming, was offered again, and waits until fewer are on their way.
+        /// Incoming, offered again; waits until fewer are in progress.
         static let offeredAgain = Facets(rawValue: 1 << 13)
     }
 

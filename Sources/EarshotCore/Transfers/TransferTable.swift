@@ -1,24 +1,24 @@
 import EarshotWire
 import OrderedCollections
 
-/// Every transfer of both directions that is not over, those of which the content is here, and the last ones that are over; what is remembered
-/// of others whose rows are gone; and what of them is on its way to the disk.
+/// Every transfer of both directions that is not over or has content here, and the last ones that are over. Also the remembered ends of
+/// transfers whose rows are gone, and the commits that are under way.
 struct TransferTable: Sendable {
     private var records = PeerTable<ResourceID, TransferRecord>()
-    /// Whose list of entries is received.
+    /// The directories whose lists of entries are being received.
     private var lists = TreeListTurns()
-    /// How transfers of peers' present sessions and groups ended whose rows are gone.
+    /// The ends of transfers whose rows are gone, for peers' present sessions and groups.
     private var ended: [PeerID: EndedTransfers] = [:]
-    /// The transfers of each share, in the order in which they were asked for.
+    /// The transfers of each share, in the order of the requests.
     private var shares: OrderedDictionary<ShareID, OrderedSet<ResourceID>> = [:]
     private var commits: [CommitID: TransferCommit] = [:]
 
     subscript(id: ResourceID) -> TransferRecord? { self.records[id] }
 
-    /// The oldest first. Costs as much as there are: for listing.
+    /// All transfers, oldest first. The cost is linear in their number; meant for listing.
     var all: [TransferRecord] { self.records.values }
 
-    /// Those of one kind, the oldest first.
+    /// Returns the ids of the transfers with a facet, oldest first.
     func ids(_ facet: TransferRecord.Facets) -> [ResourceID] { self.records.ids(facet) }
     func ids(of peer: PeerID, _ facet: TransferRecord.Facets) -> [ResourceID] { self.records.ids(of: peer, facet) }
     func count(_ facet: TransferRecord.Facets) -> Int { self.records.count(facet) }
@@ -39,7 +39,7 @@ struct TransferTable: Sendable {
         self.records[id] = nil
     }
 
-    /// Changes one, where there is such a one.
+    /// Changes a transfer, if it exists.
     mutating func change<Result>(_ id: ResourceID, _ body: (inout TransferRecord) -> Result) -> Result? {
         guard var record = self.records[id] else { return nil }
         let result = body(&record)
@@ -47,43 +47,43 @@ struct TransferTable: Sendable {
         return result
     }
 
-    /// Which finished one is not listed any longer, after one of that peer's has ended.
+    /// Returns the finished transfer that is no longer to be listed, after one of that peer's has ended.
     mutating func surplus(endedBy peer: PeerID) -> ResourceID? {
         self.records.surplus(beyond: EarshotLimits.finishedTransfers, endedBy: peer)
     }
 
     // MARK: Shares
 
-    /// The transfers of a share that are listed, in the order in which they were asked for.
+    /// Returns the listed transfers of a share, in the order of the requests.
     func transfers(of share: ShareID) -> [TransferRecord] { (self.shares[share] ?? []).compactMap { self.records[$0] } }
 
     // MARK: Lists of entries
 
-    /// Whether a directory's list may come now.
+    /// Whether the list of a directory may be received now.
     mutating func beginList(_ id: ResourceID, of peer: PeerID) -> Bool { self.lists.begin(id, of: peer) }
 
-    /// A directory's list takes little memory from now on, or its transfer has stopped; gives which one comes next.
+    /// Ends the turn of a directory whose list takes little memory from now on, or whose transfer has stopped. Returns the next directory.
     mutating func endList(_ id: ResourceID) -> ResourceID? { self.lists.end(id) }
 
-    // MARK: What is remembered
+    // MARK: Remembered ends
 
     func ended(_ id: ResourceID, of peer: PeerID) -> EndedTransfer? { self.ended[peer]?[id] }
 
-    /// Whosever it was.
+    /// Returns the remembered end of a transfer of any peer.
     func ended(_ id: ResourceID) -> EndedTransfer? {
         self.ended.values.lazy.compactMap { $0[id] }.first  // order does not show: no two peers have one of the same id
     }
 
     func endedCount(of peer: PeerID) -> Int { self.ended[peer]?.count ?? 0 }
 
-    /// Of how many peers something is remembered.
+    /// The number of peers with remembered ends.
     var endedPeers: Int { self.ended.count }
 
     mutating func remember(_ end: EndedTransfer) { self.ended[end.peerID, default: EndedTransfers()].remember(end) }
 
     mutating func forgetEnded(of peer: PeerID) { self.ended[peer] = nil }
 
-    // MARK: On their way to the disk
+    // MARK: Commits under way
 
     var commitCount: Int { self.commits.count }
 
@@ -92,30 +92,30 @@ struct TransferTable: Sendable {
     mutating func end(_ id: CommitID) -> TransferCommit? { self.commits.removeValue(forKey: id) }
 }
 
-/// What depends on rows of transfers being on disk.
+/// A commit that a step of a transfer depends on.
 enum TransferCommit: Sendable {
-    /// These are queued.
+    /// The queued transfers are written.
     case queued([TransferRecord], CallID)
-    /// The receiver takes its source as it is now.
+    /// The receiver accepts the changed source.
     case adopted(ResourceID, on: LinkID)
-    /// It is whole, and may be put where it belongs; its row as it will be then.
+    /// The resource is whole and may be put in its place; its row as it will be then.
     case received(Resource)
-    /// Where it is now.
+    /// The resource is in its place.
     case placed(Resource)
-    /// It cannot be put where it belongs, and fails.
+    /// The resource cannot be put in its place, and fails.
     case misplaced(ResourceID, TransferFailure)
-    /// It had ended before it was kept.
+    /// The transfer had ended before its reception was written.
     case undone(ResourceID)
-    /// Its content is to go.
+    /// The content is to be removed.
     case dropped(ResourceID, CallID)
-    /// Its row is to go, and with it the content in the spool, where there is any.
+    /// The row is to be removed, together with any content in the spool.
     case removed(Resource, hasContent: Bool, CallID)
-    /// The rows of a share are to go.
+    /// The rows of a share are to be removed.
     case removedShare([Resource], CallID)
-    /// They are over, which was written right before.
+    /// The transfers are over; their rows were written right before.
     case ended([Resource], EndingCall?)
 
-    /// Who has ended it, and hears so once a start would not begin it again.
+    /// The call that ended the transfers. It is answered once a start would not resume them.
     enum EndingCall: Sendable {
         case transfer(CallID)
         case share(CallID)

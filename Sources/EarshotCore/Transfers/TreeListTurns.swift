@@ -1,10 +1,11 @@
 import DequeModule
 package import EarshotWire
 
-/// Whose list of entries is received: of each peer's directories one at a time has its turn, and further ones wait, the first comer first.
+/// The turns of directories whose lists of entries are received: one directory per peer at a time. Further ones wait in the order of their
+/// arrival.
 ///
-/// A list is held in memory, up to 32 MiB of it: eight at a time would let one peer take eight times as much. Pure: the node hands it the
-/// transfers that begin and end, and tells the next one.
+/// A list is held in memory, up to 32 MiB of it. Eight lists at a time would let one peer use eight times as much. A pure value: the node
+/// reports transfers that begin and end, and gets the next one.
 package struct TreeListTurns {
     private struct Line {
         var current: ResourceID
@@ -16,7 +17,7 @@ package struct TreeListTurns {
 
     package init() {}
 
-    /// A directory is about to be received; whether it has its turn now, or waits for it.
+    /// Registers a directory that is about to be received. Returns whether it has its turn now.
     package mutating func begin(_ id: ResourceID, of peer: PeerID) -> Bool {
         guard self.peers[id] == nil else { return self.lines[peer]?.current == id }
         self.peers[id] = peer
@@ -28,8 +29,8 @@ package struct TreeListTurns {
         return true
     }
 
-    /// A transfer's list takes little memory from now on, or its job has returned; gives the transfer whose turn it is now. Nothing happens
-    /// for one that has had its turn, or wants none.
+    /// Ends the turn of a transfer whose list takes little memory from now on, or whose job has returned. Returns the transfer that has its
+    /// turn next. Does nothing for a transfer that has had its turn, or needs none.
     package mutating func end(_ id: ResourceID) -> ResourceID? {
         guard let peer = self.peers.removeValue(forKey: id), var line = self.lines[peer] else { return nil }
         guard line.current == id else {

@@ -1,35 +1,35 @@
-/// How an outgoing resource comes to its end on one connection: offered, compared where the receiver holds its beginning, sent within
-/// the receiver's window or over data connections, digested. A value; ``NodeCore`` performs its actions.
+/// The course of an outgoing resource on one connection: offered, compared if the receiver holds its beginning, sent within the receiver's
+/// window or over data connections, then digested. A value; ``NodeCore`` performs its actions.
 struct UploadStateMachine: Sendable, Hashable {
-    /// What the node has to do.
+    /// The next action of the node.
     enum Action: Sendable, Hashable {
         case wait
         /// Digest the first bytes of the source.
         case compare(UInt64)
-        /// Tell the receiver from where this side goes on.
+        /// Tell the receiver the offset from which this side continues.
         case goOn(from: UInt64)
-        /// Have these sent over the control connection.
+        /// Send these bytes over the control connection.
         case send(from: UInt64, upTo: UInt64)
-        /// Come to a data connection; one that there was is closed.
+        /// Establish a data connection; an existing one is closed.
         case openData
-        /// Have everything from there on sent over it.
+        /// Send everything from this offset over the data connection.
         case sendOverData(from: UInt64)
-        /// All was sent: digest the whole.
+        /// Everything is sent: digest the whole.
         case digest
         case complete
     }
 
-    /// What goes over the control connection.
+    /// The state of sending over the control connection.
     private struct Window: Sendable, Hashable {
-        /// Up to where the receiver takes it.
+        /// The offset up to which the receiver accepts bytes.
         var limit: UInt64
-        /// Up to where it is to be sent, by what was asked of the mover last.
+        /// The offset up to which the mover has been told to send.
         var asked: UInt64
-        /// The ends of the mover's orders that are not done, at most two: the next one is there before the first is done, so that the mover
-        /// never stands still.
+        /// The ends of the mover's unfinished orders, at most two. The second is given before the first is done, so that the mover never
+        /// idles.
         var orders: [UInt64] = []
 
-        /// The next order, if there is room for one.
+        /// Returns the next order, if there is room for one.
         mutating func order(_ size: UInt64) -> Action {
             let end = min(self.limit, size)
             guard self.orders.count < 2, self.asked < end else { return .wait }
@@ -43,10 +43,10 @@ struct UploadStateMachine: Sendable, Hashable {
         case opening
         case offered(isChanged: Bool)
         case comparing(UInt64, [UInt8])
-        /// The receiver knows from where this side goes on.
+        /// The receiver knows the offset from which this side continues.
         case compared
         case sending(Window)
-        /// From there on over a data connection, once it stands. The receiver says how far it is.
+        /// Sends over a data connection from this offset, once one is established. The receiver reports its progress.
         case elsewhere(UInt64)
         case digesting
         case ended
@@ -54,7 +54,7 @@ struct UploadStateMachine: Sendable, Hashable {
 
     private var state = State.opening
 
-    /// Whether the receiver may say from where it takes it, for the first time.
+    /// Whether the receiver's first acceptance is pending.
     var awaitsAcceptance: Bool {
         switch self.state {
         case .offered, .compared: true
@@ -62,10 +62,10 @@ struct UploadStateMachine: Sendable, Hashable {
         }
     }
 
-    /// The source is open, and is what it was when it was last looked at, or is not; it is offered now.
+    /// Records that the source is open, and whether it has changed since it was last opened. It is offered now.
     mutating func opened(isChanged: Bool) { self.state = .offered(isChanged: isChanged) }
 
-    /// The receiver holds so many bytes from an earlier connection, of this digest.
+    /// Records how many bytes the receiver holds from an earlier connection, and their digest.
     mutating func held(_ count: UInt64, _ digest: [UInt8]) -> Action {
         guard case .offered(let isChanged) = self.state else { return .wait }
         guard !isChanged else {
@@ -76,14 +76,14 @@ struct UploadStateMachine: Sendable, Hashable {
         return .compare(count)
     }
 
-    /// The digest of the same bytes of the source; `nil` where they cannot be read again.
+    /// Records the digest of the same bytes of the source; `nil` if they cannot be read again.
     mutating func compared(_ own: [UInt8]?) -> Action {
         guard case .comparing(let count, let digest) = self.state else { return .wait }
         self.state = .compared
         return .goOn(from: own == digest ? count : 0)
     }
 
-    /// The receiver takes what is between these; with no room between them, over a data connection.
+    /// Records the range that the receiver accepts. An empty range asks for a data connection.
     mutating func accepted(from offset: UInt64, upTo limit: UInt64, of size: UInt64) -> Action {
         switch self.state {
         case .offered, .compared, .elsewhere:
@@ -108,7 +108,7 @@ struct UploadStateMachine: Sendable, Hashable {
         }
     }
 
-    /// So much has been handed to the control connection.
+    /// Records how many bytes have been handed to the control connection.
     mutating func sent(to offset: UInt64, of size: UInt64) -> Action {
         guard case .sending(var window) = self.state else { return .wait }
         if let end = window.orders.first, offset >= end { window.orders.removeFirst() }
@@ -121,20 +121,20 @@ struct UploadStateMachine: Sendable, Hashable {
         return action
     }
 
-    /// A data connection stands, or there will be none: then the receiver says how to go on.
+    /// Records whether a data connection was established. If not, the receiver says how to continue.
     mutating func dataOpened(_ stands: Bool) -> Action {
         guard case .elsewhere(let offset) = self.state, stands else { return .wait }
         return .sendOverData(from: offset)
     }
 
-    /// The whole is digested, and the receiver hears that it has everything.
+    /// Records the digest of the whole. Returns whether the receiver is to be told that everything was sent.
     mutating func digested() -> Bool {
         guard self.state == .digesting else { return false }
         self.state = .ended
         return true
     }
 
-    /// The receiver has published it, or had it already.
+    /// Records that the receiver has published the resource, or had it already.
     mutating func done() -> Action {
         switch self.state {
         case .offered, .ended: .complete
