@@ -1,91 +1,91 @@
 import DequeModule
 import EarshotWire
 
-/// A change of what is kept of peers and sessions. What it writes is worked out only when its turn in the queue comes, from the state at
-/// that time; memory is changed once it is on disk.
+/// A change of what is stored about peers and sessions. Its writes are computed when its turn in the queue comes, from the state at that
+/// time. Memory is changed once they are on disk.
 enum Decision: Sendable, Hashable {
-    /// A person's decision about a peer; `answering` also says what its caller is told.
+    /// A user's decision about a peer. `Caller` says which answer the caller gets.
     case trust(TrustRequest, Caller)
     case leave(SessionID, with: PeerID, CallID)
-    /// A person says that the digits differ.
+    /// The user reports that the digits differ.
     case mismatch(PeerID, CallID)
-    /// A person accepts a peer's invitation, or sends the peer something; `always` trusts it from now on.
+    /// The user accepts a peer's invitation, or sends the peer something. With `always`, the peer is trusted from then on.
     case accept(InvitationID, of: PeerID, always: Bool, Acceptor)
-    /// The settings accept what the peer asks.
+    /// The settings accept the peer's invitation.
     case acceptBySettings(PeerID)
-    /// Write a peer, and its session where asked, as memory has them when its turn comes: for facts that no decision is about (a proven
-    /// key), and for sessions that have begun or ended in memory already.
+    /// Writes a peer, and its session if requested, as they are in memory at its turn. Used for facts that need no decision (a proven key),
+    /// and for sessions that have already begun or ended in memory.
     case keep(PeerID, andSession: Bool, KeepReason)
-    /// A group, with its records.
+    /// A decision about a group, with its records.
     case group(GroupDecision)
 
-    /// What a caller is told of a decision about trust: the peer, or the invitation that was answered so.
+    /// The answer for the caller of a decision about trust: the peer, or the invitation that was answered with it.
     enum Caller: Sendable, Hashable {
         case peer(CallID)
         case invitation(InvitationID, CallID)
     }
 
-    /// By whose wish an invitation is accepted.
+    /// The origin of an acceptance.
     enum Acceptor: Sendable, Hashable {
         case person(CallID)
-        /// Something is sent to the peer, which would invite it otherwise.
+        /// A caller sends something to the peer, for which the peer would otherwise be invited.
         case sender
         case settings
     }
 
-    /// What is to be done once it is on disk.
+    /// The step that follows the write.
     enum KeepReason: Sendable, Hashable {
         case none
-        /// The invitation had ended by the time its acceptance was on disk: it was reported as failed, so the acceptance is undone.
+        /// The invitation had ended before its acceptance was on disk. It was reported as failed, so the acceptance is undone.
         case undo(Invitation, Acceptor)
-        /// A peer has accepted an invitation of this side's.
+        /// A peer has accepted an invitation of this side.
         case joined(InvitationID, SessionID, wasDecided: Bool)
     }
 }
 
-/// What a person decides about a peer.
+/// A user's decision about a peer.
 struct TrustRequest: Sendable, Hashable {
     let peer: PeerID
     let trust: Trust
     let until: WallTime?
-    /// As it was named.
+    /// The name by which the caller named the peer.
     let name: String
 }
 
-/// Decisions on their way to the disk: one at a time, in their order, so that of two neither undoes the other.
+/// The queue of decisions. They are written one at a time and in order, so that none undoes another.
 struct DecisionQueue: Sendable {
     struct Entry: Sendable {
         let decision: Decision
-        /// What the peer is charged that has caused it.
+        /// The charge of the peer that has caused the decision.
         let hold: HoldID?
     }
 
-    /// The one that is being written.
+    /// The decision that is being written.
     struct UnderWay: Sendable {
         let id: CommitID
         let entry: Entry
         let outcome: DecisionOutcome
-        /// The peer as it is written.
+        /// The peer as it is being written.
         let written: StoredPeer?
-        /// Whose session goes with it.
+        /// The peer whose session is removed by this decision.
         let ending: PeerID?
     }
 
     private var waiting: Deque<Entry> = []
     private(set) var underWay: UnderWay?
 
-    /// How many are not on disk yet.
+    /// The number of decisions that are not on disk yet.
     var count: Int { self.waiting.count + (self.underWay == nil ? 0 : 1) }
 
-    /// Whether the same already waits for its turn.
+    /// Whether an equal decision already waits for its turn.
     func contains(_ decision: Decision) -> Bool { self.waiting.contains { $0.decision == decision } }
 
-    /// Whether it waits for its turn, or is being written.
+    /// Whether a decision waits for its turn, or is being written.
     func holds(_ decision: Decision) -> Bool { self.contains(decision) || self.underWay?.entry.decision == decision }
 
     mutating func append(_ decision: Decision, hold: HoldID?) { self.waiting.append(Entry(decision: decision, hold: hold)) }
 
-    /// The next one, unless one is being written.
+    /// Takes the next decision, unless one is being written.
     mutating func next() -> Entry? { self.underWay == nil ? self.waiting.popFirst() : nil }
 
     mutating func begin(_ entry: Entry, _ outcome: DecisionOutcome, writing operations: [StoreOperation], as id: CommitID) {
@@ -94,7 +94,7 @@ struct DecisionQueue: Sendable {
         self.underWay = UnderWay(id: id, entry: entry, outcome: outcome, written: written, ending: ending)
     }
 
-    /// It is written, or is not to be; `nil` where that one is not under way.
+    /// Ends the decision that is being written, whether it was written or not; `nil` if that commit is not under way.
     mutating func end(_ id: CommitID) -> UnderWay? {
         guard self.underWay?.id == id else { return nil }
         defer { self.underWay = nil }
@@ -102,11 +102,11 @@ struct DecisionQueue: Sendable {
     }
 }
 
-/// How memory is changed once a decision is on disk.
+/// The change of memory once a decision is on disk.
 enum DecisionOutcome: Sendable {
     case trust(TrustChange)
     case mismatch(PeerID)
-    /// Of this invitation; the session itself is the ``SessionState/agreement`` of its peer.
+    /// The agreement for this invitation. The session itself is in the ``SessionState/agreement`` of its peer.
     case agreement(Invitation)
     case kept
     case group(GroupOutcome)

@@ -1,20 +1,20 @@
-/// Something that others depend on, and that has ended. What becomes of each of them is one table, ``fate(of:)``, and the node's `end(_:of:_:)`
-/// and the core's `spread(_:of:)` have it happen: nothing else ends the dependents of a connection, a session, or a peer's trust.
+/// The end of something that others depend on. A single table, ``fate(of:)``, decides about each dependent, and the node's `end(_:of:_:)`
+/// and the core's `spread(_:of:)` apply it: nothing else ends the dependents of a connection, a session, or a peer's trust.
 ///
-/// The protocol's specification has the part of it that the other side sees, in its article about ends.
+/// The part that the peer sees is specified in the protocol's article about ends.
 package enum Ending: Sendable, Hashable, CaseIterable {
     /// The peer's connection: lost, closed, or superseded.
     case connection
-    /// The session with the peer, by either side's word.
+    /// The session with the peer, ended by either side.
     case session
-    /// The trust in a peer, by a person, by its time, or by an authority's, where no session carries what waits for it.
+    /// The trust in a peer, ended by a user, by its expiry, or by an authority's, if no session carries the dependents.
     case trust
-    /// The invitation that things waited for: declined by a person there.
+    /// The invitation that dependents waited for, declined by the user there.
     case declinedInvitation
-    /// The same where it came to nothing otherwise: no answer came, or the peer was not reached.
+    /// The invitation that dependents waited for, failed otherwise: no answer came, or the peer was not reached.
     case invitation
 
-    /// What depends on such a thing.
+    /// A dependent.
     package enum Dependent: Sendable, Hashable, CaseIterable {
         /// Messages that a caller waits for.
         case messages
@@ -22,41 +22,41 @@ package enum Ending: Sendable, Hashable, CaseIterable {
         case queuedMessages
         /// Data connections, and attempts at them.
         case dataConnections
-        /// The comparison of digits: what of it was said, and so whether it can be gone on with.
+        /// The comparison of digits: what was said in it, and so whether it can continue.
         case comparison
-        /// Transfers of both directions, but for queued ones. The body of a caller cannot be read again: one that has begun ends where
-        /// others wait.
+        /// Transfers of both directions, except queued ones. A caller's body cannot be read again, so a transfer of one that has begun ends
+        /// where others wait.
         case transfers
-        /// Outgoing transfers that wait for their peer by a person's wish.
+        /// Outgoing transfers that wait for their peer at the user's request.
         case queuedTransfers
-        /// Streams of this side's that the peer has not accepted.
+        /// Streams of this side that the peer has not accepted.
         case openingStreams
-        /// All other streams: the peer opens its own again.
+        /// All other streams: the peer reopens its own.
         case streams
     }
 
-    /// What becomes of a dependent.
+    /// The consequence for a dependent.
     package enum Fate: Sendable, Hashable {
-        /// It does not depend on that.
+        /// The dependent is independent of the end.
         case stays
-        /// It goes on when there is another.
+        /// The dependent continues when there is another connection, session or invitation.
         case waits
         case ends
     }
 
-    /// The table.
+    /// Returns the fate of a dependent.
     package func fate(of dependent: Dependent) -> Fate {
         switch (self, dependent) {
         case (.connection, .messages), (.connection, .queuedMessages), (.connection, .transfers), (.connection, .queuedTransfers),
             (.connection, .openingStreams):
             .waits
         case (.connection, .dataConnections), (.connection, .comparison), (.connection, .streams): .ends
-        // A comparison is of two keys.
+        // A comparison is of two keys, and needs no session.
         case (.session, .comparison): .stays
         case (.session, .messages), (.session, .queuedMessages), (.session, .dataConnections), (.session, .transfers),
             (.session, .queuedTransfers), (.session, .openingStreams), (.session, .streams):
             .ends
-        // Nothing else is there without a session.
+        // The others exist only with a session.
         case (.trust, .dataConnections), (.trust, .comparison), (.trust, .streams): .stays
         case (.trust, .messages), (.trust, .queuedMessages), (.trust, .transfers), (.trust, .queuedTransfers), (.trust, .openingStreams):
             .ends
@@ -64,7 +64,7 @@ package enum Ending: Sendable, Hashable, CaseIterable {
         case (.declinedInvitation, .messages), (.declinedInvitation, .queuedMessages), (.declinedInvitation, .transfers),
             (.declinedInvitation, .queuedTransfers), (.declinedInvitation, .openingStreams), (.declinedInvitation, .streams):
             .ends
-        // The next invitation may bring them further.
+        // The next invitation may succeed.
         case (.invitation, .queuedMessages), (.invitation, .queuedTransfers): .waits
         case (.invitation, .dataConnections), (.invitation, .comparison): .stays
         case (.invitation, .messages), (.invitation, .transfers), (.invitation, .openingStreams), (.invitation, .streams): .ends

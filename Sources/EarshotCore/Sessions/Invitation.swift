@@ -1,6 +1,6 @@
 public import EarshotWire
 
-/// Which way something went, seen from this machine.
+/// The direction of a transfer or an invitation, as seen from this machine.
 public enum Direction: String, Sendable, Hashable, Codable, CaseIterable {
     case incoming
     case outgoing
@@ -8,41 +8,41 @@ public enum Direction: String, Sendable, Hashable, Codable, CaseIterable {
 
 /// One peer's request to another to join a session.
 public struct Invitation: Sendable, Hashable, Codable, Identifiable {
-    /// How it stands.
+    /// The state of an invitation.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         case pending, accepted, declined
         case timedOut = "timed_out"
         case cancelled, failed
     }
 
-    /// A person's or a policy's answer.
+    /// A user's or a policy's answer.
     public enum Decision: String, Sendable, Hashable, Codable, CaseIterable {
         case accept, reject, block
     }
 
     /// Chosen by the inviter's node.
     public let id: InvitationID
-    /// To us, or from us.
+    /// Whether it was received or sent.
     public let direction: Direction
-    /// The other side; proven for an incoming one.
+    /// The peer at the other side; its key is proven if the invitation is incoming.
     public let peerID: PeerID
-    /// Its display name at the time: a label.
+    /// The peer's display name at the time: a label.
     public let peerName: String
     /// Opaque bytes of the inviter, at most 8 KiB.
     public let context: [UInt8]
-    /// How it stands.
+    /// The state of the invitation.
     public internal(set) var state: State
-    /// Why it failed, in words, for `failed`; may be set for other final states.
+    /// The error for `failed`; may be set for other final states.
     public internal(set) var error: EarshotError.Code?
-    /// The same in words.
+    /// The error as text.
     public internal(set) var errorMessage: String?
-    /// When it was made, or came.
+    /// When it was created or received.
     package let created: WallTime
     /// When it times out.
     package let end: WallTime
-    /// The session that an accepted one has led to.
+    /// The session that began with its acceptance.
     public internal(set) var sessionID: SessionID?
-    /// The group that it is to; `nil` for one to a session of two.
+    /// The group that it invites to; `nil` for a session of two.
     public let group: InvitedGroup?
 
     package init(
@@ -74,7 +74,7 @@ extension Invitation {
     }
 
     /// Decodes an invitation.
-    /// - Throws: `DecodingError` where the context is longer than 8 KiB, or anything else is not what it is to be.
+    /// - Throws: `DecodingError` if the context is longer than 8 KiB, or any other field is invalid.
     public init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         self.id = try fields.decode(InvitationID.self, forKey: .id)

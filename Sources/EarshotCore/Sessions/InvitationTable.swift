@@ -1,45 +1,46 @@
 import EarshotWire
 import OrderedCollections
 
-/// Invitations of both directions, in the order in which they were made: the pending ones, and the last that were decided.
+/// Invitations of both directions, in the order of their creation: the pending ones, and the last that were decided.
 struct InvitationTable: Sendable {
     struct Entry: Sendable {
         fileprivate(set) var invitation: Invitation
-        /// When an outgoing one is over, by the clock that nobody sets.
+        /// The deadline of an outgoing invitation, by the monotonic clock.
         fileprivate(set) var deadline: MonotonicInstant?
-        /// The connection on which an outgoing one was last sent.
+        /// The connection on which an outgoing invitation was last sent.
         fileprivate(set) var sentOn: LinkID?
-        /// The number of the seat that one to a group gives there.
+        /// The number of the seat that an invitation to a group gives there.
         fileprivate(set) var seatNumber: UInt32 = 0
-        /// Whether the peer has neither answered it there nor heard that it is taken back: the connection carries no other one till then.
+        /// Whether the peer has neither answered it there nor received its withdrawal. Until then the connection carries no other
+        /// invitation.
         fileprivate(set) var isUnanswered = false
-        /// The connection on which an incoming one last came.
+        /// The connection on which an incoming invitation last came.
         fileprivate(set) var cameOn: LinkID?
-        /// Whether the peer that made it is away, and has a while to come back.
+        /// Whether its inviter is away, with some time left to return.
         fileprivate(set) var isInviterAbsent = false
-        /// Whether it is over because its inviter had gone, and not by any person's word: sent again, it counts as a new one.
+        /// Whether it has ended because its inviter was gone, without a user's decision. If it is sent again, it counts as a new one.
         fileprivate(set) var hasLapsed = false
-        /// Whether a decision about it is on its way to the disk: another one comes too late.
+        /// Whether a decision about it is being written: another decision comes too late.
         fileprivate(set) var isDeciding = false
-        /// What an incoming one to a group says.
+        /// The content of an incoming invitation to a group.
         fileprivate(set) var groupInvite: GroupInvite?
-        /// Calls that wait for its end.
+        /// The calls that wait for its end.
         fileprivate(set) var waiters: [CallID] = []
 
-        /// Whether a pending one to a group was answered on this connection by a seat that others have vouched for, which their records have yet
-        /// to show.
+        /// Whether a pending invitation to a group was answered on this connection with a seat that other members vouch for. Their records
+        /// have yet to show that.
         func isAnsweredAsMember(on link: LinkID?) -> Bool {
             self.invitation.direction == .outgoing && self.invitation.group != nil && link != nil && self.sentOn == link
                 && !self.isUnanswered
         }
 
-        /// Whether it is one to a group that the peer has on this connection, and has not answered.
+        /// Whether it is an invitation to a group that was sent on this connection, and that the peer has not answered.
         fileprivate func isUnanswered(on link: LinkID?) -> Bool {
             self.isUnanswered && link != nil && self.sentOn == link && self.invitation.group != nil
         }
     }
 
-    /// A peer has one pending invitation of each direction at most that is to a session, and one to a group.
+    /// The key of a pending invitation. A peer has at most one to a session and one to a group in each direction.
     private struct Place: Hashable, Sendable {
         let peer: PeerID
         let direction: Direction
@@ -52,27 +53,27 @@ struct InvitationTable: Sendable {
 
     subscript(id: InvitationID) -> Entry? { self.entries[id] }
 
-    /// In the order in which they were made; the pending ones alone unless `all`.
+    /// Returns invitations in the order of their creation: the pending ones, or with `all` the decided ones too.
     func list(all: Bool) -> [Invitation] { self.entries.values.map(\.invitation).filter { all || $0.state == .pending } }
 
     var pendingCount: Int { self.entries.count - self.decided }
 
-    /// The pending one to a session.
+    /// Returns the pending invitation to a session.
     func pending(with peer: PeerID, _ direction: Direction) -> InvitationID? {
         self.pending[Place(peer: peer, direction: direction, isToGroup: false)]
     }
 
-    /// The pending one to a group.
+    /// Returns the pending invitation to a group.
     func pendingGroup(with peer: PeerID, _ direction: Direction) -> InvitationID? {
         self.pending[Place(peer: peer, direction: direction, isToGroup: true)]
     }
 
-    /// Those of both kinds.
+    /// Returns the pending invitations of both kinds.
     func allPending(with peer: PeerID, _ direction: Direction) -> [InvitationID] {
         [self.pending(with: peer, direction), self.pendingGroup(with: peer, direction)].compactMap(\.self)
     }
 
-    /// The pending ones to a group, in the order in which they were made.
+    /// Returns the pending invitations to a group, in the order of their creation.
     func pendingIDs(to group: GroupID) -> [InvitationID] {
         self.entries.values.filter { $0.invitation.state == .pending && $0.invitation.group?.id == group }.map(\.invitation.id)
     }
@@ -81,14 +82,14 @@ struct InvitationTable: Sendable {
         Place(peer: invitation.peerID, direction: invitation.direction, isToGroup: invitation.group != nil)
     }
 
-    /// Whether the time of one that the peer has sent on this connection was over here before the peer has said so.
+    /// Whether an invitation that the peer has sent on this connection timed out here before the peer's withdrawal arrived.
     func isWithdrawalDue(from peer: PeerID, on link: LinkID) -> Bool {
         self.entries.values.contains {
             $0.cameOn == link && $0.invitation.state == .timedOut && $0.invitation.peerID == peer && $0.invitation.group == nil
         }
     }
 
-    /// Adds one in the place of another of its id; of the decided ones only the last stay.
+    /// Adds an invitation, replacing any other with its id. Only the last decided ones are kept.
     mutating func add(_ invitation: Invitation, until deadline: MonotonicInstant? = nil) {
         if let old = self.entries.removeValue(forKey: invitation.id), old.invitation.state != .pending { self.decided -= 1 }
         self.entries[invitation.id] = Entry(invitation: invitation, deadline: deadline)
@@ -99,13 +100,13 @@ struct InvitationTable: Sendable {
         self.pending[self.place(of: invitation)] = invitation.id
     }
 
-    /// What an incoming one to a group says, and the connection on which it came.
+    /// Stores the content of an incoming invitation to a group, and the connection on which it came.
     mutating func keep(_ invite: GroupInvite, on link: LinkID) {
         self.entries[invite.id]?.groupInvite = invite
         self.entries[invite.id]?.cameOn = link
     }
 
-    /// How long a pending outgoing one still waits for its answer, in milliseconds, as it is sent.
+    /// Returns how long a pending outgoing invitation still waits for its answer, in milliseconds, as it is sent to the peer.
     func millisecondsLeft(of id: InvitationID, at now: MonotonicInstant) -> UInt32 {
         let left = self.entries[id]?.deadline.map { ($0 - now).wholeMilliseconds } ?? 0
         return UInt32(clamping: min(max(1, left), Int64(WireLimits.invitationTimeoutMilliseconds)))
@@ -117,12 +118,13 @@ struct InvitationTable: Sendable {
         self.entries[id]?.isUnanswered = true
     }
 
-    /// An outgoing one to a group was answered on a connection, or taken back there.
+    /// Records that an outgoing invitation to a group was answered on a connection, or withdrawn there.
     mutating func answered(_ id: InvitationID, on link: LinkID?) {
         if self.entries[id]?.sentOn == link { self.entries[id]?.isUnanswered = false }
     }
 
-    /// Whether one to a group is unanswered on a connection that is over here, since the peer was found to be a member already.
+    /// Whether an invitation to a group is unanswered on a connection although it is decided here, because the peer was found to be a
+    /// member already.
     func isUnanswered(by peer: PeerID, on link: LinkID) -> Bool {
         self.entries.values.contains { $0.invitation.peerID == peer && $0.invitation.state != .pending && $0.isUnanswered(on: link) }
     }
@@ -136,7 +138,7 @@ struct InvitationTable: Sendable {
     mutating func lapse(_ id: InvitationID) { self.entries[id]?.hasLapsed = true }
     mutating func wait(for id: InvitationID, _ call: CallID) { self.entries[id]?.waiters.append(call) }
 
-    /// Gives a pending one its end; the calls that have waited for it.
+    /// Gives a pending invitation its final state. Returns it with the calls that waited for it.
     mutating func resolve(
         _ id: InvitationID, _ state: Invitation.State, session: SessionID?, _ error: EarshotError?
     ) -> (invitation: Invitation, waiters: [CallID])? {
@@ -154,7 +156,8 @@ struct InvitationTable: Sendable {
         return (entry.invitation, waiters)
     }
 
-    /// Drops the oldest decided ones beyond the limit. Called only once all that follows from a decision is done, which may need the entry.
+    /// Drops the oldest decided invitations beyond the limit. Must run after all consequences of a decision, because they may need the
+    /// entry.
     mutating func forgetDecided() {
         while self.decided > EarshotLimits.decidedInvitations,
             let oldest = self.entries.elements.firstIndex(where: { $0.value.invitation.state != .pending })
@@ -164,7 +167,7 @@ struct InvitationTable: Sendable {
         }
     }
 
-    /// Nothing will be decided any more: the calls that wait, with what they wait for.
+    /// Removes all waiting calls, because nothing will be decided any more. Returns them with the invitations that they wait for.
     mutating func dismissWaiters() -> [(call: CallID, invitation: Invitation)] {
         var dismissed: [(CallID, Invitation)] = []
         for index in self.entries.values.indices {

@@ -1,17 +1,18 @@
 import EarshotWire
 import OrderedCollections
 
-/// Accepting an invitation, and having one accepted: how a session begins.
+/// Acceptance of invitations by either side, with which a session begins.
 ///
-/// A peer has one session, in memory and on disk. What is accepted is decided when its turn at the store comes, by what is there then, and
-/// taken up when its commit comes: while it is on its way to the disk (``SessionState/agreement``) no other session with that peer begins.
+/// A peer has one session, in memory and on disk. An acceptance is computed when its turn at the store comes, from the state at that time,
+/// and is applied when its commit is reported. While it is being written (``SessionState/agreement``), no other session with that peer
+/// begins.
 extension NodeCore {
-    /// What a person's acceptance of an invitation comes to now.
+    /// Returns the error for an acceptance whose invitation has ended meanwhile.
     func isOver(_ invitation: Invitation) -> EarshotError {
         EarshotError(.conflict, "the invitation of \(invitation.peerName) was over meanwhile", remedy: .listInvitations)
     }
 
-    /// Whether what was accepted without a person's word would be so now: trust ends by itself, also while the disk is busy.
+    /// Whether an automatic acceptance would be made now too: trust may expire while the disk is busy.
     func isAccepting(_ peer: PeerID, _ acceptor: Decision.Acceptor) -> Bool {
         guard let record = self.records[peer], record.sessionID == nil else { return true }
         return switch acceptor {
@@ -21,13 +22,13 @@ extension NodeCore {
         }
     }
 
-    /// Why an acceptance that is on disk has come to nothing.
+    /// Returns the error for an acceptance that is on disk, and is undone.
     func whyUndone(_ invitation: Invitation) -> EarshotError {
         guard self.invitations[invitation.id]?.invitation.state == .pending else { return self.isOver(invitation) }
         return EarshotError(.conflict, "\(invitation.peerName) is not trusted any more, and a person has to answer its invitation")
     }
 
-    /// What accepting an invitation comes to now. It stands as the peer's agreement until it is on disk, or is not to be.
+    /// Returns the writes that accept an invitation now. The peer's agreement is set until they are on disk, or have failed.
     mutating func agree(
         to invitation: Invitation, isPerson: Bool, always: Bool
     ) throws(EarshotError) -> [StoreOperation] {
@@ -38,28 +39,28 @@ extension NodeCore {
             if let session = record.session.session { session } else {
                 StoredSession(id: self.fresh(), members: [self.id, peer], createdAt: self.now.wall)
             }
-        // Decided by a person also where the settings accept it while a person's own invitation to that peer is pending.
+        // Also counts as decided by a user if the settings accept it while a user's own invitation to that peer is pending.
         let agreement = Agreement(session: session, isDecided: isPerson || self.isInviting(peer), isAlways: always)
         self.records[peer]?.session.begin(agreement)
         var stored = self.storedPeer(record)
         stored.note(agreement)
-        // One transaction: a session without its peer's trust would be half of what was decided.
+        // One transaction: storing a session without its peer's trust would store half of the decision.
         let rest: [StoreOperation] = record.session.isEndUnwritten ? [.removeSession(with: peer)] : []
         return rest + [.putPeer(stored), .putSession(agreement.session)]
     }
 
-    /// It is on disk. `nil` where the invitation is over meanwhile.
+    /// Applies an agreement that is on disk; `nil` if the invitation has ended meanwhile.
     mutating func adopt(_ agreement: Agreement, acceptedBy id: InvitationID, with peer: PeerID) -> Invitation? {
         guard let record = self.records[peer], let entry = self.invitations[id], entry.invitation.state == .pending else { return nil }
-        // What was noted of the peer while the disk was busy stays.
+        // Facts that were noted about the peer while the disk was busy are kept.
         var stored = self.storedPeer(record)
         stored.note(agreement)
         self.records[peer]?.standing.keep(stored)
         if stored.isTLSPinned { self.pin(peer, .keep) }
         let session = agreement.session
         let decided = self.resolveInvitation(id, .accepted, session: session.id, answering: .accepted(session.id))
-        // An invitation that came on an earlier connection gets no answer on this one: the session is named instead, and an inviter that
-        // was restarted meanwhile says that it has none.
+        // An invitation that came on an earlier connection gets no answer on this one. The session is named instead, and an inviter that
+        // has restarted meanwhile answers that it has none.
         let isToBeNamed = entry.cameOn != record.connection
         if record.sessionID != session.id || !record.isAttached {
             self.takeUp(session, with: peer, isToBeNamed: isToBeNamed)
@@ -70,28 +71,29 @@ extension NodeCore {
         return decided
     }
 
-    // MARK: By what is sent
+    // MARK: By sending
 
-    /// Something is sent to a peer whose invitation waits here.
+    /// Accepts the pending invitation of a peer to which something is sent.
     mutating func acceptForSending(_ id: InvitationID, of peer: PeerID) {
         guard let record = self.records[peer] else { return }
         self.records[peer]?.session.awaitAcceptance()
-        // Its answer may be on its way to the disk already.
+        // An acceptance may already be under way.
         guard self.invitations[id]?.isDeciding == false, !record.session.isAcceptanceDue else { return }
         self.decide(.accept(id, of: peer, always: false, .sender))
         self.invitations.setDeciding(id, true)
     }
 
-    /// Sending something accepts only a trusted peer's invitation, and the trust may have ended while the acceptance waited for its turn.
+    /// Checks that the peer is trusted: sending accepts only a trusted peer's invitation, and the trust may have ended while the acceptance
+    /// waited for its turn.
     func checkSender(to peer: PeerID) throws(EarshotError) {
         guard let record = self.records[peer], record.trust != .trusted else { return }
         throw EarshotError(.notConnected, "\(record.name) is not trusted any more")
     }
 
-    /// The peer's invitation could not be accepted for something that is being sent to it: that fails. Where the peer has withdrawn its
-    /// invitation, and is trusted, it is invited instead.
+    /// Handles an acceptance for sending that failed: what is being sent fails. If a trusted peer has withdrawn its invitation, it is
+    /// invited instead.
     mutating func acceptanceFailed(with peer: PeerID, _ error: EarshotError) {
-        // Another acceptance has its turn yet: it is waited for.
+        // Another acceptance has yet to be decided: wait for it.
         if let pending = self.invitations.pending(with: peer, .incoming), self.invitations[pending]?.isDeciding == true { return }
         guard self.records[peer]?.session.endAwaiting() == true, let record = self.records[peer], record.sessionID == nil,
             !self.isInviting(peer)
@@ -99,22 +101,23 @@ extension NodeCore {
         guard record.trust != .trusted || self.invitations.pending(with: peer, .incoming) != nil else {
             return self.inviteUnlessUnderWay(peer)
         }
-        // Its caller asked for something else, and hears what stood in its way.
+        // The caller asked to send, so the error names the acceptance as the reason.
         let words = "the invitation of \(record.name) could not be accepted: \(error.message)"
         self.spread(.ended(.invitation, EarshotError(.notConnected, words, underlying: error)), of: peer)
     }
 
     // MARK: By settings
 
-    /// Queues accepting the peer's invitation by the settings. One such decision a peer is queued, however often it invites and withdraws.
+    /// Queues the acceptance of the peer's invitation by the settings. At most one such decision per peer is queued, however often it
+    /// invites and withdraws.
     mutating func acceptBySettings(_ peer: PeerID) {
         guard self.records[peer]?.session.isAcceptanceDue == false else { return }
         self.records[peer]?.session.makeAcceptanceDue()
         self.decide(.acceptBySettings(peer))
     }
 
-    /// A person has begun to trust a peer whose invitation waits here: the settings decide on it as on its next one, but a person who is
-    /// asked already is not passed over where they reject it.
+    /// Applies the settings to the pending invitation of a peer that a user has begun to trust. If they reject it, it still waits for the
+    /// user, who has been asked already.
     mutating func acceptWaiting(of peer: PeerID) {
         guard self.undecidedInvitation(of: peer) != nil, let record = self.records[peer],
             self.policy(of: record).invitation().outcome == .accept
@@ -122,7 +125,7 @@ extension NodeCore {
         self.acceptBySettings(peer)
     }
 
-    /// Its turn has come.
+    /// Makes the queued acceptance by the settings, at its turn.
     mutating func agreeBySettings(with peer: PeerID) throws(EarshotError) -> (Invitation, [StoreOperation]) {
         self.records[peer]?.session.acceptanceHasTurn()
         guard let invitation = self.undecidedInvitation(of: peer), let record = self.records[peer],
@@ -133,7 +136,7 @@ extension NodeCore {
         return (invitation, operations)
     }
 
-    /// The peer's invitation that no person is answering.
+    /// Returns the peer's pending invitation, unless a user is answering it.
     private func undecidedInvitation(of peer: PeerID) -> Invitation? {
         guard let id = self.invitations.pending(with: peer, .incoming), let entry = self.invitations[id], !entry.isDeciding else {
             return nil
@@ -141,7 +144,7 @@ extension NodeCore {
         return entry.invitation
     }
 
-    /// An invitation that the settings were to accept still waits, because accepting it failed: the settings as they are now decide on it.
+    /// Decides anew, by the present settings, about an invitation that still waits because its acceptance by the settings failed.
     mutating func followSettings(of peer: PeerID, _ error: EarshotError) {
         guard let invitation = self.undecidedInvitation(of: peer), let record = self.records[peer] else { return }
         switch self.policy(of: record).invitation().outcome {
@@ -156,10 +159,10 @@ extension NodeCore {
         }
     }
 
-    /// Whether settings alone do not let one more peer in that no person trusts.
+    /// Whether the settings may not admit one more peer that no user trusts.
     mutating func isFull(forStranger record: PeerRecord) -> Bool {
         guard record.trust != .trusted else { return false }
-        // Those on their way to the disk count too: many may come at once.
+        // Acceptances that are being written count too: many may come at once.
         let strangers = self.records.values.count { $0.trust != .trusted && ($0.sessionID != nil || self.isBeingAccepted($0)) }
         guard strangers >= EarshotLimits.strangersSessions else { return false }
         self.log(
@@ -174,18 +177,18 @@ extension NodeCore {
         return record.session.isAcceptanceDue || self.invitations[pending]?.isDeciding == true
     }
 
-    // MARK: By the other side
+    // MARK: By the peer
 
-    /// An invitation of this side's was accepted: messages may come in the session at once, and the invitation's end is published once it is on
-    /// disk here too.
+    /// Handles the peer's acceptance of an invitation. Messages may arrive in the session at once. The end of the invitation is published
+    /// once the session is on disk here too.
     mutating func invitationAccepted(_ id: InvitationID, session sessionID: SessionID) {
         guard let pending = self.invitations[id] else { return }
         let peer = pending.invitation.peerID
-        // It was accepted before, and its session may have ended before it was on disk.
+        // The peer accepted it before, and that session may have ended before it was on disk.
         guard !pending.isDeciding else { return self.disownSession(sessionID, of: peer) }
         guard let record = self.records[peer] else { return }
         guard record.sessionID == nil, record.session.agreement == nil else {
-            // Another one begins, or has begun, and this invitation ends with it.
+            // Another session begins, or has begun, and this invitation ends with it.
             self.disownSession(sessionID, of: peer)
             if let session = record.sessionID { self.resolveInvitation(id, .accepted, session: session) }
             return
@@ -199,7 +202,7 @@ extension NodeCore {
         }
         let wasDecided = record.standing.stored?.isDecided == true
         var stored = self.storedPeer(record)
-        // A person here has asked for it.
+        // A user here has asked for the session.
         stored.isDecided = true
         self.invitations.setDeciding(id, true)
         self.records[peer]?.standing.keep(stored)
@@ -208,7 +211,7 @@ extension NodeCore {
         self.decide(.keep(peer, andSession: true, .joined(id, sessionID, wasDecided: wasDecided)))
     }
 
-    /// The session that a peer has accepted is on disk, or could not be put there.
+    /// Handles the write of a session that the peer has accepted, or its failure.
     mutating func joined(_ id: InvitationID, _ session: SessionID, with peer: PeerID, wasDecided: Bool, _ error: EarshotError?) {
         self.invitations.setDeciding(id, false)
         let isStanding = self.records[peer]?.sessionID == session
@@ -220,7 +223,7 @@ extension NodeCore {
             self.resolveInvitation(id, .accepted, session: session)
             return
         }
-        // An invitation of the peer's that a person has accepted meanwhile has put the session on disk, and was told as accepted.
+        // Meanwhile a user may have accepted an invitation of the peer, which has put the session on disk and was reported as accepted.
         if isStanding, self.invitations[id]?.invitation.state == .pending {
             if !wasDecided { self.records[peer]?.standing.undecide() }
             self.endSession(with: peer, tellPeer: true)
@@ -231,7 +234,7 @@ extension NodeCore {
 }
 
 extension StoredPeer {
-    /// What accepting its invitation says of a peer.
+    /// Notes the facts about a peer that accepting its invitation implies.
     fileprivate mutating func note(_ agreement: Agreement) {
         if agreement.isDecided { self.isDecided = true }
         if agreement.isAlways { self.trustForGood() }

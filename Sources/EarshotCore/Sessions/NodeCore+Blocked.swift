@@ -1,7 +1,7 @@
 import EarshotWire
 import OrderedCollections
 
-/// Answers that a peer hears after a while, as if a person had given them.
+/// Delayed answers to blocked peers, timed as if a user had given them.
 struct LateAnswers: Sendable {
     struct Answer: Sendable {
         let link: LinkID
@@ -15,13 +15,13 @@ struct LateAnswers: Sendable {
 
     var count: Int { self.answers.count }
 
-    /// Whether an invitation to a session waits for one on that connection.
+    /// Whether an answer to a session invitation is pending on that connection.
     func contains(on link: LinkID) -> Bool { self.answers.values.contains { $0.link == link && !$0.isToGroup } }
 
-    /// Whether an answer is due on that connection.
+    /// Whether an answer is pending on that connection.
     func areDue(on link: LinkID) -> Bool { self.answers.values.contains { $0.link == link } }
 
-    /// Under which number it is due.
+    /// Adds an answer. Returns the number under which it is due.
     mutating func add(_ answer: Answer) -> UInt64 {
         self.total += 1
         self.answers[self.total] = answer
@@ -31,7 +31,7 @@ struct LateAnswers: Sendable {
     mutating func take(_ number: UInt64) -> Answer? { self.answers.removeValue(forKey: number) }
 }
 
-/// Blocked peers: they hear what a rejected peer hears, and are not spoken of.
+/// Blocked peers: they receive the answers of a rejected peer, and no event mentions them.
 extension NodeCore {
     mutating func mute(_ current: StandingLink.Current) {
         let id = current.facts.peer.id
@@ -43,8 +43,8 @@ extension NodeCore {
         self.closeExcessLinks()
     }
 
-    /// The peer is blocked from now on, and hears nothing of that. Its connection ends a moment later, when the answers that are owed have gone
-    /// out: the other member of a group would take this machine for connected as long as it stands.
+    /// Mutes the connection of a peer that is now blocked, without telling the peer. The connection closes a moment later, when pending
+    /// answers have been sent: while it is open, the other members of a group would take this machine for connected.
     mutating func muteLink(of id: PeerID) {
         guard let current = self.records[id]?.link.current else { return }
         self.records[id]?.link.drop(isBeingReplaced: false)
@@ -54,7 +54,7 @@ extension NodeCore {
         self.set(.idle(current.id), after: EarshotLimits.blockedConnectionTime)
     }
 
-    /// Closes the connections of a peer that was blocked; it dials again when it has something to say.
+    /// Closes the connections of a blocked peer. The peer dials again when it has something to send.
     mutating func closeMutedLinks(of id: PeerID) {
         for (link, muted) in self.mutedLinks where muted.facts.peer.id == id {
             self.mutedLinks.removeValue(forKey: link)
@@ -62,11 +62,12 @@ extension NodeCore {
         }
     }
 
-    /// What a blocked peer sends: invitations are declined after a while, as by a person; a session is over; the rest is silence.
+    /// Handles a blocked peer's frame. Invitations are declined after a while, as a user would; a session is reported as ended; other
+    /// frames are ignored.
     mutating func frameCame(_ frame: Frame, onMuted link: LinkID, _ facts: LinkFacts) {
         switch frame {
         case .invite(let invite):
-            // It hears what others do also where it invites too often.
+            // A blocked peer that invites too often gets the same answer as any other.
             guard self.strangers.invitations.rate.admit(facts.peer.id, from: facts.origin, at: self.now.monotonic) else {
                 return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .busy)), on: link)
             }
@@ -94,7 +95,7 @@ extension NodeCore {
         }
     }
 
-    /// As a blocked peer is answered: it hears what a person's rejection sounds like, and nothing of it is published.
+    /// Declines an invitation after a delay, like a user's rejection. No event is published.
     mutating func declineLater(_ id: InvitationID, isToGroup: Bool = false, on link: LinkID) {
         let delay = Int64.random(in: EarshotLimits.blockedAnswerMilliseconds, using: &self.random)
         let hold = self.hold(EarshotLimits.blockedAnswerCharge)
@@ -104,13 +105,13 @@ extension NodeCore {
 
     mutating func giveLateAnswer(_ number: UInt64) {
         guard let answer = self.lateAnswers.take(number) else { return }
-        // A peer that has gone meanwhile waits for nothing; one that is back has asked again.
+        // A peer that has gone waits for nothing, and one that has returned has asked again.
         if let peer = self.linkPeers[answer.link], self.isMuted(answer.link) || self.isStanding(answer.link, of: peer) {
             if answer.isToGroup {
                 self.answerGroup(answer.invitation, .declined, on: answer.link)
             } else {
                 self.send(.inviteAnswer(InviteAnswer(id: answer.invitation, decision: .declined)), on: answer.link)
-                // One of this side's may have waited for that.
+                // An invitation of this side may have waited for that.
                 self.sendInvitation(to: peer)
             }
         }

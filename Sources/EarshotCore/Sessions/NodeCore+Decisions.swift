@@ -1,14 +1,14 @@
 import EarshotWire
 import OrderedCollections
 
-/// Decisions on their way to the disk: each is made when its turn comes, and memory follows when it is there.
+/// The writing of decisions: each is computed when its turn comes, and memory is changed once it is on disk.
 extension NodeCore {
-    /// Queues a decision; the peer that has caused it is charged until it is on disk.
+    /// Queues a decision. The peer that has caused it is charged until it is on disk.
     mutating func decide(_ decision: Decision) {
         self.decisions.append(decision, hold: self.hold(EarshotLimits.storeWorkCharge))
     }
 
-    /// Queues writing a peer, and where asked its session, as memory has them when the turn comes. Does nothing where the same write is
+    /// Queues a write of a peer, and of its session if requested, as they are in memory at its turn. Does nothing if the same write is
     /// queued already.
     mutating func keepPeer(_ id: PeerID, andSession: Bool = false) {
         let decision = Decision.keep(id, andSession: andSession, .none)
@@ -16,7 +16,7 @@ extension NodeCore {
         self.decide(decision)
     }
 
-    /// Makes the next decisions, up to the first one that has to be written.
+    /// Makes the next decisions, up to the first that has to be written.
     mutating func advanceDecisions() {
         while let entry = self.decisions.next() {
             let (outcome, operations): (DecisionOutcome, [StoreOperation])
@@ -46,7 +46,8 @@ extension NodeCore {
         self.release(ended.entry.hold)
     }
 
-    /// Whether what belonged to a session that is over is on disk yet: where its end was decided before the disk had it, and the disk refuses that.
+    /// Notes whether the data of an ended session is still on disk: the session ended in memory first, and the disk then refused the
+    /// removal.
     private mutating func noteEnd(_ ended: DecisionQueue.UnderWay, _ error: EarshotError?) {
         guard let peer = ended.ending else { return }
         if error == nil {
@@ -56,19 +57,19 @@ extension NodeCore {
         }
     }
 
-    /// Queues another write where more was noted of a peer while it was being written: that it has proven its key, or has spoken TLS.
+    /// Queues another write if facts about a peer were noted while it was being written: a proven key, or the use of TLS.
     private mutating func keepRest(since written: StoredPeer) {
         guard let stored = self.records[written.id]?.standing.stored, !stored.isSame(as: written) else { return }
         self.keepPeer(written.id)
     }
 
-    /// Writes a peer again after a while, since the write failed and memory has changed already: otherwise a session that is over would be
-    /// back at the next start.
+    /// Retries a failed write of a peer after a while. Memory has already changed, and without the retry an ended session would return at
+    /// the next start.
     private mutating func keepLater(_ id: PeerID) {
         if !self.isStopping { self.set(.keep(id), after: EarshotLimits.keepPause) }
     }
 
-    /// What a decision comes to now.
+    /// Returns the outcome and the writes of a decision, by the present state.
     private mutating func make(_ decision: Decision) throws(EarshotError) -> (DecisionOutcome, [StoreOperation]) {
         switch decision {
         case .trust(let request, _):
@@ -78,7 +79,7 @@ extension NodeCore {
             guard self.records[peer]?.sessionID == session else { throw Self.noSession(session) }
             return (.kept, [.removeSession(with: peer)])
         case .mismatch(let peer, _):
-            // A stranger's row goes with its connection: what was seen of its key is remembered all the same.
+            // The record of a stranger goes with its connection, but a mismatch of its key is remembered.
             let record = self.records[peer] ?? PeerRecord(id: peer, at: self.now.wall)
             var stored = self.storedPeer(record)
             stored.noteMismatch()
@@ -98,7 +99,7 @@ extension NodeCore {
         }
     }
 
-    /// A peer, and where asked its session, as memory has them: what it has not is on disk no longer either.
+    /// Returns the writes of a peer, and of its session if requested, as in memory. Whatever memory lacks is removed from disk.
     private func operations(toKeep id: PeerID, andSession: Bool) -> [StoreOperation] {
         let record = self.records[id]
         var operations: [StoreOperation] = []
@@ -113,7 +114,7 @@ extension NodeCore {
         return operations
     }
 
-    /// A decision is on disk, or is not to be: then nothing has changed.
+    /// Applies a decision that is on disk. If it failed, nothing has changed.
     private mutating func conclude(_ decision: Decision, _ result: Result<DecisionOutcome, EarshotError>) {
         switch decision {
         case .trust(let request, let caller):
@@ -142,7 +143,7 @@ extension NodeCore {
             self.joined(id, session, with: peer, wasDecided: wasDecided, result.error)
         case .keep(let peer, _, .undo(let invitation, let acceptor)):
             if result.error != nil {
-                // A person who hears that nothing has come of it is not to find it on disk after a crash.
+                // A caller that is told of the failure must not find the session on disk after a crash.
                 if case .person = acceptor, !self.isStopping { return self.set(.again(decision), after: EarshotLimits.keepPause) }
                 self.keepLater(peer)
             }
@@ -158,7 +159,7 @@ extension NodeCore {
         }
     }
 
-    /// An acceptance is on disk, or is not to be.
+    /// Applies an acceptance that is on disk, or reports its failure.
     private mutating func conclude(_ result: Result<DecisionOutcome, EarshotError>, _ acceptor: Decision.Acceptor) {
         var caller: CallID?
         if case .person(let call) = acceptor { caller = call }
@@ -166,7 +167,7 @@ extension NodeCore {
         case .failure(let error): if let caller { self.answer(caller, .failure(error)) }
         case .success(.agreement(let invitation)):
             let peer = invitation.peerID
-            // By the rules as they are before there is a session.
+            // Evaluated before the session exists, because the rules depend on it.
             let by = self.words(for: acceptor, of: peer)
             if let agreement = self.records[peer]?.session.endAgreement(), self.isAccepting(peer, acceptor),
                 let decided = self.adopt(agreement, acceptedBy: invitation.id, with: peer)
@@ -178,8 +179,8 @@ extension NodeCore {
                 if let caller { self.answer(caller, .invitation(decided)) }
                 return
             }
-            // The invitation was over while the disk was busy, or the trust in the peer. What is told to have failed has changed nothing:
-            // neither session nor trust.
+            // The invitation, or the trust in the peer, ended while the disk was busy. An acceptance that is reported as failed must change
+            // nothing: neither session nor trust.
             self.decide(.keep(peer, andSession: true, .undo(invitation, acceptor)))
         case .success: break
         }
@@ -187,7 +188,7 @@ extension NodeCore {
 }
 
 extension NodeCore {
-    /// The rule or person that has let a peer in, for the log.
+    /// Returns the rule or user that has admitted a peer, for the log.
     private func words(for acceptor: Decision.Acceptor, of peer: PeerID) -> String {
         switch acceptor {
         case .person(_): "a person"

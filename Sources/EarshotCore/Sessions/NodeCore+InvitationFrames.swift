@@ -1,28 +1,28 @@
 import EarshotWire
 import OrderedCollections
 
-/// What peers say of invitations: the settings decide first, and only what waits for a person here is counted.
+/// Peers' frames about invitations. The settings decide first, and only invitations that await a user's decision are counted.
 extension NodeCore {
-    /// Why a stranger's invitation ends when others need its place.
+    /// The error for a stranger's invitation that is evicted for another's.
     static var tooMany: EarshotError { EarshotError(.busy, "too many strangers wait for an answer, and another one has its place") }
 
     mutating func invitationCame(_ invite: Invite, from id: PeerID, on link: LinkID) {
         guard let record = self.records[id] else { return }
         if let known = self.invitations[invite.id] {
             guard known.hasLapsed, known.invitation.peerID == id else { return self.invitationCameAgain(known, from: id, on: link) }
-            // Its inviter is back; no person has decided about it.
+            // The inviter has returned, and no user has decided about the invitation.
         }
         if let session = record.sessionID {
             guard self.settings.sessionsEndWithPrograms else {
                 return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .accepted(session))), on: link)
             }
-            // The program that held the session has ended, and another one asks.
+            // The program that held the session has ended, and another one invites.
             self.endSession(with: id, tellPeer: true)
             self.keepPeer(id, andSession: true)
         }
         if let own = self.invitations.pending(with: id, .outgoing).flatMap({ self.invitations[$0] }) {
-            // Both have invited each other: the invitation of the lower peer id counts. Where that is this side's, and it was sent, the
-            // peer will answer it, and its own is passed over; one that it has answered is over for it.
+            // Both peers have invited each other: the invitation of the lower peer id counts. If that is this side's and was sent, the peer
+            // will answer it, so the peer's own invitation is ignored. An invitation that the peer has answered is over for it.
             guard !(own.sentOn == link && !own.isDeciding && self.id < id) else { return }
         }
         self.cancelFormer(self.invitations.pending(with: id, .incoming), on: link)
@@ -57,21 +57,21 @@ extension NodeCore {
         }
     }
 
-    /// A peer asks anew. A connection has one of its of a kind at a time: one of an earlier connection it knows nothing of any more, or has taken
-    /// back meanwhile.
+    /// Ends an earlier invitation of a peer that invites again. A connection carries one invitation of a kind at a time: the peer has
+    /// withdrawn the former one, or no longer knows of it since it came on an earlier connection.
     mutating func cancelFormer(_ former: InvitationID?, on link: LinkID) {
         guard let former, let entry = self.invitations[former], entry.cameOn != link, !entry.isDeciding else { return }
         self.resolveInvitation(former, .cancelled, EarshotError(.notConnected, "it has gone, and has asked anew"))
     }
 
-    /// Whether a peer has not invited too often lately. Trusted peers, and one that a person here has invited, may as often as they like.
+    /// Whether a peer stays within the rate of invitations. Trusted peers, and those that a user here has invited, have no limit.
     mutating func mayInvite(_ record: PeerRecord) -> Bool {
         if record.trust == .trusted || self.isInviting(record.id) { return true }
         let origin = record.link.current?.facts.origin
         return self.strangers.invitations.rate.admit(record.id, from: origin, at: self.now.monotonic)
     }
 
-    /// Whether the invitation of a peer may wait for a person: trusted peers' always; a stranger may need another stranger's place.
+    /// Whether a peer's invitation may await a user's decision. A trusted peer's always may; a stranger's may evict another stranger's.
     mutating func hasRoom(forInvitationOf record: PeerRecord) -> Bool {
         guard record.trust != .trusted, !self.strangers.invitations.places.contains(record.id) else { return true }
         switch self.strangers.invitations.places.admit(record.id, from: record.link.current?.facts.origin ?? []) {
@@ -88,15 +88,16 @@ extension NodeCore {
         }
     }
 
-    // MARK: Inviters that go
+    // MARK: Absent inviters
 
-    /// The connection of a peer is gone: its invitation waits a while for it to come back.
+    /// Starts the wait for an inviter whose connection is lost.
     mutating func inviterLeft(_ id: PeerID) {
         self.strangers.invitations.places.left(id)
         for pending in self.invitations.allPending(with: id, .incoming) { self.awaitInviter(pending) }
     }
 
-    /// The inviter asks again on the next connection where it still wants an answer: one that has started anew knows nothing of it.
+    /// Waits for an inviter to return. If it still wants an answer, it invites again on the next connection; an inviter that has restarted
+    /// knows nothing of the invitation.
     mutating func awaitInviter(_ id: InvitationID) {
         self.invitations.setInviterAbsent(id, true)
         self.set(.inviterAbsent(id), after: EarshotLimits.absentInviterTime)
@@ -105,7 +106,7 @@ extension NodeCore {
     mutating func inviterReturned(_ id: PeerID) {
         self.strangers.invitations.places.returned(id)
         for pending in self.invitations.allPending(with: id, .incoming) {
-            // One that was accepted, and whose seat was not vouched for: an inviter that still wants that asks again.
+            // The invitation was accepted, and its seat was not vouched for. An inviter that still wants that invites again.
             if let group = self.invitations[pending]?.invitation.group?.id, self.groups[group]?.invitation == pending { continue }
             self.inviterIsThere(pending)
         }
@@ -123,7 +124,7 @@ extension NodeCore {
         self.lapse(id, isBack ? "it has gone, and has not asked again \(time)" : "it has gone, and was not back \(time)")
     }
 
-    /// No peer waits for an answer to it any more, as far as can be seen from here.
+    /// Ends an invitation whose inviter no longer waits for an answer, as far as this side can tell.
     private mutating func lapse(_ id: InvitationID, _ why: String) {
         let error = EarshotError(.notConnected, why)
         if let group = self.invitations[id]?.invitation.group?.id, self.groups[group]?.invitation == id {
@@ -135,10 +136,10 @@ extension NodeCore {
 
     // MARK: Answers
 
-    /// The same invitation on a new connection: the inviter has not heard what became of it.
+    /// Answers an invitation that is repeated on a new connection: the inviter has not received its outcome.
     private mutating func invitationCameAgain(_ known: InvitationTable.Entry, from id: PeerID, on link: LinkID) {
         let invitation = known.invitation
-        // The id is that of another peer's invitation, or of one of this side's: passed over.
+        // The id belongs to another peer's invitation, or to one of this side: ignored.
         guard invitation.direction == .incoming, invitation.peerID == id else { return }
         var decision = InviteAnswer.Decision.declined
         switch invitation.state {
@@ -149,7 +150,7 @@ extension NodeCore {
         self.send(.inviteAnswer(InviteAnswer(id: invitation.id, decision: decision)), on: link)
     }
 
-    /// A peer's pending invitation in that direction, where it is that one.
+    /// Returns the invitation if it is pending, of that peer and of that direction.
     private func pending(_ id: InvitationID, of peer: PeerID, _ direction: Direction) -> Invitation? {
         guard let invitation = self.invitations[id]?.invitation, invitation.peerID == peer, invitation.direction == direction,
             invitation.state == .pending
@@ -159,7 +160,7 @@ extension NodeCore {
 
     mutating func answerCame(_ answer: InviteAnswer, from id: PeerID) {
         guard let invitation = self.pending(answer.id, of: id, .outgoing), self.invitations[answer.id]?.isDeciding == false else {
-            // What became of it was decided without this answer; the peer does not hold a session alone.
+            // The outcome was decided without this answer, so the peer must not keep a session that this side does not hold.
             if case .accepted(let session) = answer.decision { self.disownSession(session, of: id) }
             return
         }
@@ -180,7 +181,7 @@ extension NodeCore {
         if self.invitations[withdraw.id]?.invitation.group == nil { self.invitations.withdrawn(withdraw.id) }
         guard self.pending(withdraw.id, of: id, .incoming) != nil else {
             self.undoAcceptance(of: withdraw.id, from: id)
-            // One of this side's may have waited for that.
+            // An invitation of this side may have waited for that.
             return self.sendInvitation(to: id)
         }
         if let group = self.invitations[withdraw.id]?.invitation.group?.id, self.groups[group]?.invitation == withdraw.id {
@@ -193,10 +194,10 @@ extension NodeCore {
         }
     }
 
-    /// Ends the session that accepting a withdrawn invitation has begun: the inviter does not hold it.
+    /// Ends the session that began with accepting a withdrawn invitation: the inviter does not hold it.
     ///
-    /// A connection hands a withdrawal on only where it has written no answer. The withdrawal was read while the acceptance was on its way to
-    /// the disk, and the connection has dropped the acceptance since.
+    /// A connection passes a withdrawal on only if it has written no answer. The withdrawal arrived while the acceptance was being written
+    /// to disk, and the connection has dropped the acceptance since.
     private mutating func undoAcceptance(of id: InvitationID, from peer: PeerID) {
         guard let invitation = self.invitations[id]?.invitation, invitation.direction == .incoming, invitation.group == nil,
             invitation.state == .accepted, let session = invitation.sessionID, self.records[peer]?.sessionID == session

@@ -1,9 +1,9 @@
 import EarshotWire
 import OrderedCollections
 
-/// Asking a peer to join a session, and what persons decide about invitations.
+/// Inviting peers to a session, and users' decisions about invitations.
 extension NodeCore {
-    // MARK: Asking
+    // MARK: Inviting
 
     mutating func invite(_ name: String, context: [UInt8], timeout: Duration?, _ call: CallID) {
         do throws(EarshotError) {
@@ -16,7 +16,7 @@ extension NodeCore {
             guard let record = self.records[id] else { throw .unseen(id) }
             guard record.trust != .blocked else { throw .blocked(record.name) }
             if let session = record.sessionID {
-                // It is not on disk yet, and this one's end is that one's.
+                // That session is not on disk yet; this call shares its invitation's outcome.
                 if let pending = self.invitations.pending(with: id, .outgoing), let entry = self.invitations[pending], entry.isDeciding {
                     return self.answer(call, .invitation(entry.invitation))
                 }
@@ -53,7 +53,7 @@ extension NodeCore {
         self.redialConfigured(id, after: .zero)
     }
 
-    /// Something is sent to a peer by a caller's wish.
+    /// Invites a peer to which a caller sends something.
     mutating func inviteUnlessUnderWay(_ id: PeerID) {
         guard !self.isStopping, let record = self.records[id], record.trust != .blocked, record.sessionID == nil else { return }
         guard !self.settings.sessionsEndWithPrograms else {
@@ -62,7 +62,7 @@ extension NodeCore {
         self.inviteForSending(id)
     }
 
-    /// Something waits on disk for a peer: it is invited where it is trusted and within reach.
+    /// Invites a peer for which something is queued on disk, if it is trusted and within reach.
     mutating func inviteForQueue(_ id: PeerID) {
         guard !self.isStopping, let record = self.records[id], record.sessionID == nil, record.trust == .trusted else { return }
         if !self.deadlines.contains(.queueInvitations) { self.set(.queueInvitations, after: EarshotLimits.queueInvitationInterval) }
@@ -70,8 +70,8 @@ extension NodeCore {
         self.inviteForSending(id)
     }
 
-    /// What the peer asks already is accepted, as where a person invites it: an own invitation would cross it, and have the connection drop
-    /// it, so that no answer to it would reach the peer any more.
+    /// Accepts the peer's pending invitation, or invites the peer. An own invitation would cross the peer's: the connection would then drop
+    /// the peer's, and no answer to it would be sent.
     private mutating func inviteForSending(_ id: PeerID) {
         guard let incoming = self.invitations.pending(with: id, .incoming) else {
             if !self.isInviting(id) { self.beginInvitation(to: id, context: [], timeout: nil) }
@@ -80,8 +80,8 @@ extension NodeCore {
         self.acceptForSending(incoming, of: id)
     }
 
-    /// Sends what is pending for a peer on its present connection, once a connection. One that the peer has accepted already is not asked
-    /// again, and one that the connection would drop waits until it does not.
+    /// Sends the pending invitation for a peer on its present connection, once per connection. An invitation that the peer has already
+    /// accepted is not repeated. If the connection would drop it, it waits.
     mutating func sendInvitation(to id: PeerID) {
         guard let link = self.records[id]?.connection, let pending = self.invitations.pending(with: id, .outgoing),
             let entry = self.invitations[pending], entry.sentOn != link, !entry.isDeciding, !self.wouldCross(with: id, on: link)
@@ -91,7 +91,8 @@ extension NodeCore {
         self.send(.invite(Invite(id: pending, timeoutMilliseconds: timeout, context: entry.invitation.context)), on: link)
     }
 
-    /// Whether one of the peer's stands on the connection still, though no person here is asked about it: the lower id's goes first.
+    /// Whether the connection still carries an invitation of the peer that no user here is asked about. If the peer has the lower id, its
+    /// invitation takes precedence.
     private func wouldCross(with id: PeerID, on link: LinkID) -> Bool {
         id < self.id && (self.lateAnswers.contains(on: link) || self.invitations.isWithdrawalDue(from: id, on: link))
     }
@@ -103,7 +104,8 @@ extension NodeCore {
                 throw EarshotError(.conflict, "the invitation \(id) is another peer's; reject it instead")
             }
             guard invitation.state == .pending else { throw .decided(invitation) }
-            // Its session stands already, and would be over on the other side alone; a seat in a group is the inviter's to give until it is on disk.
+            // Its session is established already, and would end on the peer's side alone. A seat in a group is the inviter's to give until
+            // it is on disk.
             guard invitation.group != nil || self.invitations[id]?.isDeciding == false else {
                 throw EarshotError(.conflict, "\(invitation.peerName) has accepted the invitation \(id); leave the session instead")
             }
@@ -162,7 +164,7 @@ extension NodeCore {
         }
     }
 
-    /// Blocking a peer declines what it asked.
+    /// Declines the invitations of a peer that is being blocked, and withdraws those to it.
     mutating func declineInvitations(of id: PeerID) {
         for incoming in self.invitations.allPending(with: id, .incoming) {
             if let group = self.invitations[incoming]?.invitation.group?.id, self.groups[group]?.invitation == incoming {
@@ -181,16 +183,17 @@ extension NodeCore {
         guard let entry = self.invitations[id] else { return }
         guard entry.invitation.state == .pending else { return self.takeBack(unanswered: entry.invitation) }
         if let group = entry.invitation.group?.id, let held = self.groups[group], held.invitation == id {
-            // It has let this machine in, which is on its way to the disk. A creator that comes back is in by its own word at once.
+            // The peer has admitted this machine, and that is being written. When a creator returns, it is a member at once by its own
+            // signature.
             guard !self.decisions.holds(.group(.join(group, by: id))) else { return self.set(.invitation(id), after: .seconds(1)) }
             let words = "\(entry.invitation.peerName) has not let this machine in within the invitation's time"
             return self.stopJoining(group, id, .timedOut, EarshotError(.timedOut, words))
         }
-        // Its answer waits for the disk: where that fails, it is over.
+        // Its answer is being written. If that fails, the invitation has expired.
         guard !entry.isDeciding else { return self.set(.invitation(id), after: .seconds(1)) }
         let invitation = entry.invitation
         let isAnsweredAsMember = entry.isAnsweredAsMember(on: self.records[invitation.peerID]?.connection)
-        // It waited for records on a connection that has gone meanwhile: the peer is asked again on the next one.
+        // The invitation waited for records on a connection that has since gone: the peer is invited again on the next one.
         if !isAnsweredAsMember, let deadline = entry.deadline, deadline > self.now.monotonic {
             return self.set(.invitation(id), after: deadline - self.now.monotonic)
         }
@@ -205,8 +208,8 @@ extension NodeCore {
             withdrawing: invitation.direction == .outgoing ? .timedOut : nil)
     }
 
-    /// The time of one to a group is over that was over here before its peer has answered it: the peer says nothing to it any more, and the
-    /// connection is to carry the next one.
+    /// Withdraws an invitation to a group that ended here before its peer answered, now that its time is over. The peer no longer answers
+    /// it, and the connection must be free for the next one.
     private mutating func takeBack(unanswered invitation: Invitation) {
         guard let link = self.records[invitation.peerID]?.connection, self.invitations.isUnanswered(invitation.id, on: link) else { return }
         self.send(.group(.inviteWithdraw(InviteWithdraw(id: invitation.id, reason: .timedOut))), on: link)
@@ -214,7 +217,7 @@ extension NodeCore {
         self.sendGroupInvitation(to: invitation.peerID)
     }
 
-    /// Tells the log how an invitation ended. One of a peer to a session is told as accepted with who has accepted it.
+    /// Logs how an invitation ended. An accepted session invitation from a peer is logged with its acceptor instead.
     private mutating func logEnd(of invitation: Invitation, _ error: EarshotError?) {
         guard !(invitation.direction == .incoming && invitation.state == .accepted && invitation.group == nil) else { return }
         let words = invitation.direction == .incoming ? "an invitation of a peer ended" : "an invitation to a peer ended"
@@ -227,7 +230,7 @@ extension NodeCore {
                 ]))
     }
 
-    /// Gives an invitation its final state and tells everyone: the peer (by an answer or a withdrawal), callers that wait, readers of events.
+    /// Gives an invitation its final state. Tells the peer (by an answer or a withdrawal), waiting callers and subscribers of events.
     @discardableResult
     mutating func resolveInvitation(
         _ id: InvitationID, _ state: Invitation.State, session: SessionID? = nil, _ error: EarshotError? = nil,
@@ -246,13 +249,14 @@ extension NodeCore {
             self.send(invitation.group == nil ? .inviteWithdraw(withdraw) : .group(.inviteWithdraw(withdraw)), on: link)
             self.invitations.answered(id, on: link)
         }
-        // Its peer may let its time pass in silence: then it is taken back.
+        // If the peer does not answer until the timeout, the invitation is withdrawn then.
         if !self.invitations.isUnanswered(id, on: link) { self.deadlines.cancel(.invitation(id)) }
         self.publish(.invitationResolved(invitation))
         self.logEnd(of: invitation, error)
         for call in waiters { self.answer(call, .invitation(invitation)) }
         if invitation.group == nil, invitation.direction == .outgoing, state != .accepted { self.invitationFailed(invitation, error) }
-        // An own invitation that crossed the accepted one has the same end. A peer that was restarted has it alone, on the present connection.
+        // An own invitation that crossed the accepted one ends in the same way. A peer that has restarted knows only that one, on the
+        // present connection.
         if invitation.group == nil, invitation.direction == .incoming, state == .accepted,
             let own = self.invitations.pending(with: peer, .outgoing)
         {
@@ -263,7 +267,7 @@ extension NodeCore {
         return invitation
     }
 
-    /// What waited for it ends, or waits for the next one, unless a person said no.
+    /// Ends what waited for a failed invitation. If nobody declined it, some of that waits for the next one.
     private mutating func invitationFailed(_ invitation: Invitation, _ error: EarshotError?) {
         guard self.records[invitation.peerID]?.sessionID == nil else { return }
         let code: EarshotError.Code = invitation.state == .declined ? .declined : .notConnected
@@ -281,7 +285,7 @@ extension NodeCore {
 }
 
 extension Invitation {
-    /// The frame that says no to it.
+    /// Returns the frame that refuses the invitation.
     fileprivate func answer(_ decision: InviteAnswer.Decision) -> Frame {
         guard self.group != nil else { return .inviteAnswer(InviteAnswer(id: self.id, decision: decision)) }
         return .group(.inviteAnswer(GroupInviteAnswer(id: self.id, decision: decision == .busy ? .busy : .declined)))
@@ -289,7 +293,7 @@ extension Invitation {
 }
 
 extension EarshotError {
-    /// What is sent to a peer reaches the program that a session was agreed with, or nobody.
+    /// If sessions end with programs, data reaches only the program that agreed to the session.
     static func withoutSession(_ name: String) -> Self { Self(.notConnected, "there is no session with \(name)") }
 
     fileprivate static func decided(_ invitation: Invitation) -> Self {

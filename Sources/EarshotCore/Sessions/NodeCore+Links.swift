@@ -1,35 +1,35 @@
 package import EarshotWire
 import OrderedCollections
 
-/// Control connections: which one of a peer's stands, what comes on it, and what its end leads to.
+/// Control connections: the choice of a peer's standing connection, its frames, and the consequences of its end.
 extension NodeCore {
-    // MARK: What others may know
+    // MARK: Facts for other parts of the node
 
-    /// What other parts of the node may know of a peer.
+    /// Returns the facts about a peer for other parts of the node.
     package func facts(of peer: PeerID) -> PeerFacts? { self.records[peer]?.facts }
 
-    /// Whether this connection stands: one that another has superseded has nothing to say any more.
+    /// Whether a connection is the standing one. Frames of a superseded connection are ignored.
     package func isStanding(_ link: LinkID, of peer: PeerID) -> Bool { self.records[peer]?.connection == link }
 
-    /// Whether it is a blocked peer's, which hears only `declined`.
+    /// Whether it is the connection of a blocked peer, which hears only `declined`.
     package func isMuted(_ link: LinkID) -> Bool { self.mutedLinks[link] != nil }
 
-    /// Whether the peer is in a session with this one, or in a group in which both may speak, and this is its connection.
+    /// Whether it is the standing connection of a peer that shares a session with this one, or a group in which both may send.
     package func isMember(_ link: LinkID, _ peer: PeerID) -> Bool {
         guard let record = self.records[peer] else { return false }
         return record.connection == link && (record.sessionID != nil || record.groups.isAttached)
     }
 
-    /// Something has come from a peer that the core does not deal with.
+    /// Notes that the peer has sent something that the core does not handle.
     mutating func heard(on link: LinkID) {
         guard let id = self.linkPeers[link], self.records[id]?.connection == link else { return }
         self.records[id]?.presence.heard(at: self.now.wall)
     }
 
-    /// What comes on a control connection.
+    /// Handles a frame of a control connection.
     mutating func frameCame(_ frame: Frame, on link: LinkID) {
         if let muted = self.mutedLinks[link] { return self.frameCame(frame, onMuted: link, muted.facts) }
-        // One that another has superseded has nothing to say any more.
+        // Frames of a superseded connection are ignored.
         guard let id = self.linkPeers[link], self.records[id]?.connection == link else { return }
         self.records[id]?.presence.heard(at: self.now.wall)
         switch frame {
@@ -41,7 +41,7 @@ extension NodeCore {
         case .verification(let verification): self.verificationCame(verification, from: id)
         case .dataTicket(let ticket): self.dataPathChanged(ticket.transfer, .ticket(ticket.token, from: id))
         case .dataUnavailable(let transfer): self.dataPathChanged(transfer, .unavailable(from: id))
-        // What is sent in a session that has ended meanwhile is on its way for a moment: it is passed over.
+        // Frames of a session that has just ended may still be in flight: they are ignored.
         case .messageReceipts(let receipts): if self.isTalking(with: id) { self.receiptsCame(receipts, from: id) }
         case .streamOpen(let open): self.streamCame(open, from: id, on: link)
         case .streamAccept(let accept): self.streamAccepted(accept, by: id)
@@ -59,7 +59,7 @@ extension NodeCore {
         case .resourceHave(let have): self.resourceHeld(have, by: id)
         case .resourceFrom(let from): self.resourceGoesOn(from, by: id)
         case .group(let frame): self.groupFrameCame(frame, from: id, on: link)
-        // Messages come together, as `.messages`.
+        // Messages come in batches, as `.messages`.
         case .message, .resourceChunk, .streamData, .streamEnd, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach: break
         }
     }
@@ -69,7 +69,7 @@ extension NodeCore {
     mutating func linkProven(_ link: LinkID, _ facts: LinkFacts, isOtherDead: Bool) {
         let id = facts.peer.id
         self.linkPeers[link] = id
-        // Where the preference has changed during the handshake, the next one will say so.
+        // If the preference has changed during the handshake, the next handshake states the new one.
         guard !self.isStopping, self.preferencesYield(facts.peer) else { return self.emit(.close(link, nil)) }
         if facts.protection == .encrypted { self.pins.insert(id) }
         self.makeRecord(id)
@@ -113,7 +113,7 @@ extension NodeCore {
         self.closeExcessLinks()
     }
 
-    /// Keeps the connections of strangers few: the one that has been unneeded longest goes first.
+    /// Bounds the connections of strangers: the one that has been unneeded longest is closed first.
     mutating func closeExcessLinks() {
         let connected = self.records.values.filter { $0.connection != nil && !self.isNeeded($0) }.compactMap(\.link.current)
         guard connected.count + self.mutedLinks.count > EarshotLimits.idleConnections else { return }
@@ -128,9 +128,10 @@ extension NodeCore {
             || Direction.allCases.contains { $0.isPending(with: record.id, in: self.invitations) } || !record.groups.isEmpty
     }
 
-    /// Of two connections between the same pair the newest proven one stands; when both dialled at once, the lower id's.
+    /// Whether a new connection replaces the standing one. The newest proven connection wins; if both peers dialled at once, the lower
+    /// id's.
     private func stands(_ new: StandingLink.Current, against standing: StandingLink.Current) -> Bool {
-        // One in TLS and one in plaintext were not: a preference has changed in between.
+        // A TLS connection and a plaintext one were not dialled at once: a preference has changed in between.
         let isSimultaneous =
             new.facts.isInitiator != standing.facts.isInitiator && new.facts.protection == standing.facts.protection
             && new.provenAt - standing.provenAt < EarshotLimits.simultaneousDialTime
@@ -138,9 +139,9 @@ extension NodeCore {
         return new.facts.isInitiator == (self.id < new.facts.peer.id)
     }
 
-    // MARK: Notes
+    // MARK: Facts to store
 
-    /// A peer that was decided about by its id alone is here for the first time: that is kept.
+    /// Stores that a peer, which had been decided about by its id alone, has connected for the first time.
     private mutating func noteProven(_ id: PeerID) {
         if self.records[id]?.standing.noteProven() == true { self.keepPeer(id) }
     }
@@ -150,7 +151,7 @@ extension NodeCore {
         if self.records[id]?.standing.noteName(name) == true { self.keepPeer(id) }
     }
 
-    /// A peer that is kept has spoken TLS: that is on disk from now on. Of strangers it is remembered in memory alone.
+    /// Stores that a known peer has spoken TLS. For strangers that is remembered in memory only.
     private mutating func noteTLS(of id: PeerID, _ facts: LinkFacts) {
         guard facts.protection == .encrypted, self.records[id]?.standing.noteTLS() == true else { return }
         self.pin(id, .keep)
@@ -176,11 +177,11 @@ extension NodeCore {
         }
         self.drop(standing, of: id, isBeingReplaced: false)
         guard !self.isStopping, let left = self.records[id] else { return }
-        // A peer that is dealt with has the same grace as one whose advertisement went; a stranger is gone.
+        // A known peer has the same grace period as one whose advertisement has gone. A stranger is forgotten.
         if left.isKept || !left.groups.isEmpty, left.presence.sightings.isEmpty { self.beginGrace(id) }
         self.publishPeer(id)
         guard let left = self.records[id], left.trust != .blocked else { return }
-        // The lower id dials first, so that the two seldom dial at once; and one that was superseded waits for the one that did it.
+        // The lower id dials first, so that both seldom dial at once. A superseded side waits for the peer that superseded it.
         var pause: Duration = self.id < id ? .zero : EarshotLimits.higherPeerDialDelay
         if case .refused(let refusal) = end, refusal.code == .superseded { pause = EarshotLimits.supersededDialDelay }
         self.redialConfigured(id, after: pause)
@@ -190,7 +191,7 @@ extension NodeCore {
         self.scheduleDial(id, after: pause)
     }
 
-    /// The connection of a peer stands no longer: what was on its way waits for the next one, or ends.
+    /// Detaches a peer's connection that no longer stands. Work in flight waits for the next one, or ends.
     private mutating func drop(_ standing: StandingLink.Current, of id: PeerID, isBeingReplaced: Bool) {
         self.records[id]?.link.drop(isBeingReplaced: isBeingReplaced)
         self.records[id]?.session.detach()
@@ -201,7 +202,7 @@ extension NodeCore {
         self.publishSession(with: id)
     }
 
-    /// A connection that neither a session, an invitation nor the settings need goes.
+    /// Closes a connection that neither a session, an invitation, a comparison nor the settings need.
     mutating func closeIfIdle(_ link: LinkID) {
         if self.mutedLinks[link] != nil {
             guard self.lateAnswers.areDue(on: link) else { return self.emit(.close(link, nil)) }
@@ -214,20 +215,20 @@ extension NodeCore {
 
     // MARK: Preferences
 
-    /// Whether both preferences, this side's as it is now, give the transport of a connection.
+    /// Whether both preferences, this side's as it is now, allow the transport of a connection.
     private func preferencesYield(_ peer: ProvenPeer) -> Bool {
         TransportKind.agreed(self.settings.encryption, peer.encryption) == peer.transport
     }
 
-    /// The preference has changed: connections that it and the peer's do not yield any more end, and their sessions come back over the other
-    /// transport, or say why not.
+    /// Closes the connections whose transport the changed preference no longer allows. Their sessions return over the other transport, or
+    /// report why not.
     mutating func closeDisagreeingLinks() {
         for link in self.records.values.compactMap(\.link.current) + self.mutedLinks.values
         where !self.preferencesYield(link.facts.peer) || self.mayCarryGroupsOtherwise(link.facts) { self.emit(.close(link.id, nil)) }
     }
 
-    /// Whether a connection without TLS stands between two that are in a group which needs it: the peer's preference may have changed as this
-    /// machine's has, and the next handshake says so.
+    /// Whether an unencrypted connection stands between two members of a group that requires TLS. The peer's preference may have changed
+    /// like this machine's, and the next handshake tells.
     private func mayCarryGroupsOtherwise(_ facts: LinkFacts) -> Bool {
         guard facts.protection != .encrypted, self.settings.encryption != .none else { return false }
         return self.records[facts.peer.id]?.groups.shared.contains { self.groups[$0]?.records.charter.isUnprotected == false } == true

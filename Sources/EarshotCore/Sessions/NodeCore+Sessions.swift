@@ -1,10 +1,10 @@
 import EarshotWire
 import OrderedCollections
 
-/// Sessions belong to keys: they are kept on disk, and attach to whichever connection both sides name them on.
+/// Sessions belong to keys: they are stored on disk, and attach to any connection on which both sides name them.
 extension NodeCore {
-    /// Takes up a session in memory, which is on disk, or about to be. Where the peer waits for its name, it is named before anything goes
-    /// out in it: the peer would refuse that.
+    /// Starts a session in memory that is on disk, or about to be. If the peer waits for its name, the session is named before anything is
+    /// sent in it, because the peer would refuse that.
     mutating func takeUp(_ session: StoredSession, with id: PeerID, isToBeNamed: Bool = false) {
         guard let record = self.records[id] else { return }
         let isNew = record.sessionID != session.id
@@ -17,7 +17,7 @@ extension NodeCore {
         self.attached(id)
     }
 
-    /// The session is gone from the store, or is about to go; everything that depended on it ends.
+    /// Ends a session that is removed from the store, or about to be, with everything that depends on it.
     mutating func endSession(with id: PeerID, tellPeer: Bool) {
         guard let record = self.records[id], let session = record.session.session else { return }
         self.records[id]?.session.end(tellingPeer: tellPeer)
@@ -33,7 +33,7 @@ extension NodeCore {
         self.publishPeer(id)
     }
 
-    /// A peer that only the settings let in is kept no longer than its session: fresh keys cost a stranger nothing.
+    /// Forgets a peer that only the settings have admitted, when its session ends: fresh keys cost a stranger nothing.
     private mutating func forgetUndecided(_ id: PeerID) {
         guard let record = self.records[id], record.standing.stored?.isDecided == false else { return }
         self.records[id]?.standing.forget()
@@ -46,7 +46,7 @@ extension NodeCore {
         self.publish(.sessionChanged(record.session(session), ended: false))
     }
 
-    /// The session is carried by a connection.
+    /// Logs and announces that a connection carries the session.
     private mutating func attached(_ id: PeerID) {
         if let record = self.records[id], let current = record.link.current {
             let details: KeyValuePairs<String, any CustomStringConvertible> = [
@@ -61,7 +61,8 @@ extension NodeCore {
         self.spread(.attached, of: id)
     }
 
-    /// A person ends a session: the one that has this id now. By its turn on the disk another peer may have named one of its own so.
+    /// Ends a session for a caller: the peer is fixed now, because by the decision's turn another peer may have named a session with the
+    /// same id.
     mutating func leave(_ session: SessionID, _ call: CallID) {
         guard let peer = self.records.values.first(where: { $0.sessionID == session })?.id else {
             return self.answer(call, .failure(Self.noSession(session)))
@@ -71,10 +72,10 @@ extension NodeCore {
 
     static func noSession(_ id: SessionID) -> EarshotError { EarshotError(.notFound, "there is no session \(id)") }
 
-    /// The peer holds a session.
+    /// Handles a peer's word that it holds a session.
     mutating func sessionNamed(_ session: SessionID, by id: PeerID) {
         guard let record = self.records[id] else { return }
-        // A group's id is never that of a session of two.
+        // The id of a group is never that of a session of two.
         guard self.groups[GroupID(session: session)] == nil else { return self.send(.sessionEnd(session), on: record.connection) }
         if record.sessionID == session {
             self.nameSession(to: id)
@@ -86,9 +87,9 @@ extension NodeCore {
         } else if record.sessionID == nil, record.session.agreement == nil, record.session.ended != session,
             let invitation = self.invitations.pending(with: id, .outgoing)
         {
-            // The session may be one that an earlier program was in. The answer to the invitation tells.
+            // The session may be one of an earlier program. The answer to the invitation will tell.
             guard !self.settings.sessionsEndWithPrograms else { return }
-            // It accepted while the connection was away: holding the session is its answer.
+            // The peer accepted while the connection was down: holding the session is its answer.
             self.invitationAccepted(invitation, session: session)
             self.nameSession(to: id)
         } else {
@@ -96,14 +97,14 @@ extension NodeCore {
         }
     }
 
-    /// A peer takes this side to be in a session that it is not in.
+    /// Tells a peer that this side is not in the session that the peer names.
     mutating func disownSession(_ session: SessionID, of id: PeerID) {
         guard let record = self.records[id], record.sessionID != session, record.session.agreement?.session.id != session else { return }
         self.send(.sessionEnd(session), on: record.connection)
     }
 
-    /// Says once on a connection that this side holds the session. One that was agreed upon after the connection was proven, while its answer
-    /// came over the connection before, has not been named on this one, and the other side waits for it.
+    /// Names the session once per connection. A session whose acceptance came over an earlier connection has not been named on this one,
+    /// and the peer waits for that.
     mutating func nameSession(to id: PeerID) {
         guard let record = self.records[id], let session = record.sessionID, !record.session.hasBeenNamed else { return }
         self.records[id]?.session.named()
@@ -116,7 +117,7 @@ extension NodeCore {
         self.keepPeer(id, andSession: true)
     }
 
-    /// Has everything hear of a change that depends on it: messages, what is outside the core, and the rest of the core, in this order.
+    /// Passes a change of a peer to everything that depends on it: messages, then transfers, then the rest of the core.
     mutating func spread(_ change: PeerChange, of id: PeerID) {
         self.messagesHear(change, of: id)
         self.transfersHear(change, of: id)

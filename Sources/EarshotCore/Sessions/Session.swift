@@ -1,16 +1,16 @@
 public import EarshotWire
 
-/// Peers that have agreed to talk. Belongs to their keys, not to a connection.
+/// A session of peers that have agreed to talk. It belongs to their keys, not to a connection.
 public struct Session: Sendable, Hashable, Codable, Identifiable {
-    /// The other side of a session.
+    /// The peer at the other side of a session.
     public struct Member: Sendable, Hashable, Codable {
-        /// Who it is.
+        /// The id of the peer.
         public let peerID: PeerID
         /// Its display name: a label.
         public let name: String
-        /// Whether it can be talked to now.
+        /// Whether the peer is reachable in the session now.
         public let state: MemberState
-        /// Of its connection; `nil` without one.
+        /// The protection of its connection; `nil` without a connection.
         public let protection: Protection?
 
         private enum CodingKeys: String, CodingKey {
@@ -21,7 +21,7 @@ public struct Session: Sendable, Hashable, Codable, Identifiable {
 
     /// Chosen by the side that accepted.
     public let id: SessionID
-    /// The members but for ourselves.
+    /// The members except this machine.
     public let members: [Member]
     /// When it was agreed, by this machine's clock.
     package let created: WallTime

@@ -1,31 +1,32 @@
 import EarshotWire
 
-/// What accepting an invitation comes to, while it is on its way to the disk.
+/// The agreement that accepting an invitation leads to, while it is being written to disk.
 struct Agreement: Sendable, Hashable {
     let session: StoredSession
-    /// Whether a person has decided about the peer.
+    /// Whether a user has decided about the peer.
     let isDecided: Bool
-    /// Whether it is trusted from now on.
+    /// Whether the peer is trusted from now on.
     let isAlways: Bool
 }
 
-/// The session with a peer: it belongs to the two keys, and attaches to the connection on which both sides name it.
+/// The session with a peer. It belongs to the two keys, and attaches to the connection on which both sides name it.
 struct SessionState: Sendable {
     private(set) var session: StoredSession?
-    /// The session that is on its way to the disk: no other may begin meanwhile.
+    /// The session that is being written to disk. No other may begin meanwhile.
     private(set) var agreement: Agreement?
-    /// Whether both sides have said, on the connection that stands, that they hold the session.
+    /// Whether both sides have said, on the standing connection, that they hold the session.
     private(set) var isAttached = false
-    /// Whether this side has named the session on the connection that stands: the other side waits for that.
+    /// Whether this side has named the session on the standing connection. The peer waits for that.
     private(set) var hasBeenNamed = false
-    /// The session that this side has ended on the connection that stands, and has told the peer so: what the peer says of it after that was said
-    /// before it has heard.
+    /// The session that this side has ended on the standing connection. Later frames of the peer about it were sent before the peer learned
+    /// of the end.
     private(set) var ended: SessionID?
-    /// Whether the disk has refused the end of a session: what belonged to that (receipts, ended transfers) is there yet, and no part of the next.
+    /// Whether the disk has refused the end of a session. Its data (receipts, ended transfers) is still there, and does not belong to the
+    /// next session.
     var isEndUnwritten = false
-    /// Whether what the peer asks is to be accepted by the settings when its turn at the store comes.
+    /// Whether the settings are to accept the peer's invitation when its turn at the store comes.
     private(set) var isAcceptanceDue = false
-    /// Whether something that is sent waits until what the peer asks is accepted.
+    /// Whether data to be sent waits until the peer's invitation is accepted.
     private(set) var isAcceptanceAwaited = false
 
     mutating func load(_ session: StoredSession) { self.session = session }
@@ -54,7 +55,7 @@ struct SessionState: Sendable {
 
     mutating func begin(_ agreement: Agreement) { self.agreement = agreement }
 
-    /// Its agreement is on disk, or is not to be.
+    /// Ends the agreement, whether it was written or not.
     mutating func endAgreement() -> Agreement? {
         defer { self.agreement = nil }
         return self.agreement
@@ -65,7 +66,7 @@ struct SessionState: Sendable {
 
     mutating func awaitAcceptance() { self.isAcceptanceAwaited = true }
 
-    /// It has come to nothing; whether anything has waited for it.
+    /// Ends the wait for an acceptance that failed. Returns whether anything waited.
     mutating func endAwaiting() -> Bool {
         defer { self.isAcceptanceAwaited = false }
         return self.isAcceptanceAwaited
