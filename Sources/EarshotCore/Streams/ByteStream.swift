@@ -1,16 +1,16 @@
 public import EarshotWire
 
-/// A named one-way flow of bytes from one peer to another, with back-pressure from the far reader to the near writer.
+/// A named one-way flow of bytes from one peer to another, with back-pressure from the remote reader to the local writer.
 ///
-/// It lives as long as its connection: one that is cut short is not taken up again.
+/// A stream lives as long as its connection: an interrupted stream is not resumed.
 public struct ByteStream: Sendable, Hashable, Codable, Identifiable {
-    /// How a stream stands.
+    /// The state of a stream.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
-        /// It is not accepted yet.
+        /// The receiver has not accepted the stream yet.
         case opening
         /// Bytes may flow.
         case open
-        /// Over: everything was taken where there is no error.
+        /// The stream is over. Without an error, the reader took everything.
         case closed
     }
 

@@ -1,7 +1,7 @@
 package import EarshotWire
 import OrderedCollections
 
-/// What peers say of streams, and how streams end.
+/// Peers' frames about streams, and the end of streams.
 extension NodeCore {
     // MARK: Frames
 
@@ -34,7 +34,7 @@ extension NodeCore {
     private func check(_ open: StreamOpen, from sender: PeerRecord) throws(EarshotError) {
         guard sender.sessionID == open.session else { throw EarshotError(.notConnected, "there is no such session") }
         guard !self.streams.isOver else { throw .stopping }
-        // One that was not accepted before its connection was lost is opened again under its id.
+        // A stream whose connection was lost before acceptance is opened again under its id.
         guard self.streams[open.id].map({ $0.row.state == .closed && $0.peerID == sender.id }) ?? true else {
             throw EarshotError(.conflict, "the stream's id is taken")
         }
@@ -46,7 +46,7 @@ extension NodeCore {
         }
     }
 
-    /// The other side takes a stream of this side's, or more of it.
+    /// Handles the peer's acceptance of a stream of this side, or of more of its bytes.
     mutating func streamAccepted(_ accept: StreamAccept, by peer: PeerID) {
         guard let stream = self.streams[accept.id], stream.peerID == peer, stream.row.direction == .outgoing, stream.row.state != .closed,
             let link = stream.link
@@ -59,7 +59,7 @@ extension NodeCore {
         self.emit(.stream(accept.id, .permit(upTo: accept.limit, on: link)))
     }
 
-    /// The far reader has taken everything.
+    /// Handles the peer's word that its reader has taken everything.
     mutating func streamDone(_ id: StreamID, by peer: PeerID) {
         guard let stream = self.streams[id], stream.peerID == peer, stream.row.direction == .outgoing else { return }
         self.closeStream(id, nil)
@@ -80,27 +80,27 @@ extension NodeCore {
         self.closeStream(abort.id, EarshotError(code, "\(row.peerName) aborted the stream\(words)"))
     }
 
-    // MARK: In vain
+    // MARK: Failed offers
 
-    /// Whether so much that a peer has offered or opened came to nothing that no more of it is taken for the moment.
+    /// Whether so many of a peer's offers and streams have failed that no more are accepted for the moment.
     package func offersInVain(_ peer: PeerID, at now: MonotonicInstant) -> Bool {
         guard var offers = self.records[peer]?.vainOffers else { return false }
         return offers.isTooMuch(at: now)
     }
 
-    /// Something that a peer has offered or opened came to nothing.
+    /// Counts an offer or a stream of a peer that has failed.
     mutating func offeredInVain(_ peer: PeerID) { self.records[peer]?.vainOffers.count(at: self.now.monotonic) }
 
     // MARK: Ends
 
-    /// Ends a stream before its end, and tells the peer.
+    /// Aborts an open stream, and tells the peer.
     mutating func abortStream(_ id: StreamID, _ error: EarshotError) {
         guard let stream = self.streams[id], stream.row.state != .closed else { return }
         self.send(.streamAbort(StreamRefuse(id: id, refusal: Refusal(error.code, error.message))), on: stream.link)
         self.closeStream(id, error)
     }
 
-    /// The stream is over: by a fault, where there is an error.
+    /// Closes a stream, with an error if it failed.
     mutating func closeStream(_ id: StreamID, _ error: EarshotError?) {
         guard let before = self.streams.close(id, error, at: self.now.wall), let row = self.streams[id]?.row else { return }
         self.deadlines.cancel(.stream(id))
@@ -112,13 +112,13 @@ extension NodeCore {
         self.rerouteNext(to: row.peerID)
     }
 
-    /// A closed one is not listed any longer.
+    /// Removes a closed stream from the list.
     mutating func forgetStream(_ record: StreamRecord) {
         self.streams.remove(record.row.id)
         if record.hasMover { self.emit(.stream(record.row.id, .forget)) }
     }
 
-    /// Nobody has accepted it in time.
+    /// Aborts a stream that nobody has accepted in time.
     mutating func streamExpired(_ id: StreamID) {
         guard let stream = self.streams[id], stream.row.state == .opening else { return }
         let time = "\(EarshotLimits.streamOpenTime.components.seconds) s"
@@ -131,13 +131,14 @@ extension NodeCore {
         }
     }
 
-    /// Has a peer's streams end that depend on what has ended, or wait, as the table says; `error` is said of what ends.
+    /// Ends a peer's streams that depend on something that has ended, or keeps them waiting, as the table of ``Ending`` says. `error` is
+    /// reported for the ended ones.
     mutating func endStreams(of peer: PeerID, by ending: Ending, _ error: EarshotError) {
         for id in self.streams.ids(of: peer, .open) {
             guard let stream = self.streams[id] else { continue }
             switch ending.fate(of: stream.isOpeningHere ? .openingStreams : .streams) {
             case .stays: break
-            // It is opened again on the next connection.
+            // The stream is opened again on the next connection.
             case .waits: self.streams.speak(of: id, on: nil)
             case .ends: self.end(stream, by: ending, error)
             }
@@ -148,7 +149,7 @@ extension NodeCore {
         let id = stream.row.id
         switch ending {
         case .connection: self.closeStream(id, EarshotError(.unavailable, "the connection to \(stream.row.peerName) was lost"))
-        // The side that leaves has aborted them.
+        // The side that ends the session has aborted its streams.
         case .session: self.abortStream(id, EarshotError(.cancelled, "the session has ended"))
         case .trust, .declinedInvitation, .invitation: self.abortStream(id, error)
         }

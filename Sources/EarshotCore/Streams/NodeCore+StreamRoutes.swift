@@ -1,11 +1,11 @@
 import EarshotWire
 import OrderedCollections
 
-/// How streams move from the control connection to data connections of their own, and back where those are lost.
+/// The move of streams from the control connection to their own data connections, and back if those are lost.
 extension NodeCore {
     // MARK: Sending
 
-    /// So much has gone out that a data connection is worth its while, if the peer knows how.
+    /// Plans a data connection for a stream that has sent enough to be worth one, if the peer supports that.
     mutating func streamIsLarge(_ stream: StreamRecord) {
         let known = self.records[stream.peerID]?.link.current?.facts.peer.extensions ?? []
         guard stream.row.direction == .outgoing, stream.row.state == .open, stream.outlet == .control,
@@ -15,7 +15,7 @@ extension NodeCore {
         self.rerouteNext(to: stream.peerID)
     }
 
-    /// Asks for data connections for the streams that want one, a few at a time.
+    /// Requests data connections for the streams that want one, a few at a time.
     mutating func rerouteNext(to peer: PeerID) {
         guard !self.streams.isOver else { return }
         while self.streams.count(of: peer, .opensData) < EarshotLimits.streamReroutes,
@@ -38,7 +38,7 @@ extension NodeCore {
         }
     }
 
-    /// All was sent before the data connection was there.
+    /// Handles a stream whose bytes were all sent before the data connection was established.
     mutating func streamDataUnneeded(_ stream: StreamRecord) {
         self.streams.lead(stream.row.id, to: .settled)
         self.emit(.stream(stream.row.id, .closeData))
@@ -47,7 +47,8 @@ extension NodeCore {
 
     // MARK: Receiving
 
-    /// The sender of a stream wants a data connection for it; or the receiver of one wants the bytes here again.
+    /// Handles a request of the peer: the sender of a stream wants a data connection for it, or the receiver wants the bytes on the control
+    /// connection again.
     mutating func streamRerouteCame(_ reroute: StreamReroute, from peer: PeerID) {
         let id = reroute.id
         guard let stream = self.streams[id], stream.peerID == peer, stream.row.state == .open else { return }

@@ -1,17 +1,17 @@
 package import EarshotWire
 import OrderedCollections
 
-/// Opening, accepting, listing and ending streams; their bytes move outside.
+/// Opening, accepting, listing and ending streams. Their bytes move outside the core.
 extension NodeCore {
-    // MARK: What there is
+    // MARK: Listing
 
-    /// Every open stream of both directions, and the last ones that were closed, oldest first; without what has moved.
+    /// Every open stream of both directions, and the last closed ones, oldest first; without the counts of bytes.
     package var allStreams: [ByteStream] { self.streams.rows }
 
     /// - Throws: `not-found`.
     package func stream(_ id: StreamID) throws(EarshotError) -> ByteStream { try self.known(id).row }
 
-    /// Whether the daemon is about to stop, and nothing that a caller sends or reads byte by byte begins any more.
+    /// Whether the daemon is about to stop, so that no stream or body of a caller begins any more.
     package var areStreamsOver: Bool { self.streams.isOver }
 
     private func known(_ id: StreamID) throws(EarshotError) -> StreamRecord {
@@ -70,7 +70,7 @@ extension NodeCore {
         return record
     }
 
-    /// Tells the peer of the streams that it has not heard of: when one is opened, and when its session has attached.
+    /// Offers the peer the streams that it has not heard of. Called when a stream is opened, and when the session has attached.
     mutating func offerStreams(to peer: PeerID) {
         guard let record = self.records[peer], record.isAttached, let link = record.connection, let session = record.sessionID
         else { return }
@@ -90,7 +90,7 @@ extension NodeCore {
         guard record.row.state == .opening, let link = record.link else {
             throw EarshotError(.conflict, "the stream \(id) waits for nobody any more: it is \(record.row.state.rawValue)")
         }
-        // Those of one peer share what all of them together may be ahead.
+        // The incoming streams of one peer share a window for all of them.
         let shared = EarshotLimits.streamWindows / UInt64(max(1, self.streams.count(of: record.peerID, .openIncoming)))
         let window = min(EarshotLimits.streamWindow, max(EarshotLimits.streamWindowMinimum, shared))
         self.deadlines.cancel(.stream(id))
@@ -121,7 +121,7 @@ extension NodeCore {
         self.streams.wait(acceptor)
     }
 
-    /// A caller that waits for a stream has gone.
+    /// Handles the disconnection of a caller that waits for a stream.
     mutating func callerGone(_ call: CallID) {
         self.dismissAcceptor(call, EarshotError(.cancelled, "whoever waited for a stream has gone"))
     }
@@ -159,7 +159,7 @@ extension NodeCore {
         self.answer(call, .stream(self.streams[id]?.row ?? record.row))
     }
 
-    /// The daemon is about to stop: all end, nobody waits for one, and none begins any more.
+    /// Ends all streams and all waits for one, because the daemon is about to stop. No stream begins any more.
     mutating func endAllStreams() {
         self.streams.finish()
         for acceptor in self.streams.acceptors { self.dismissAcceptor(acceptor.call, .stopping) }
@@ -170,7 +170,7 @@ extension NodeCore {
 
     // MARK: Reports
 
-    /// Its mover reports.
+    /// Handles a report of a stream's mover.
     mutating func streamReported(_ id: StreamID, _ report: StreamReport) {
         guard let record = self.streams[id], record.row.state != .closed else { return }
         switch report {

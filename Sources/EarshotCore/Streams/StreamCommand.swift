@@ -1,61 +1,62 @@
 package import EarshotWire
 
-/// What is asked about streams.
+/// A caller's request about streams.
 package enum StreamRequest: Sendable, Hashable {
-    /// Open one to a peer, under a name. Answered when it is over: with its last row, once the far reader has taken everything, or with why
-    /// that did not come to pass.
+    /// Open a stream to a peer, under a name. The answer comes when the stream is over: its last row once the remote reader has taken
+    /// everything, or the error that ended it.
     case open(to: String, name: String)
-    /// Accept one that waits here. Answers its row.
+    /// Accept a stream that waits here. The answer is its row.
     case accept(StreamID)
-    /// Accept the next one of this name and from this peer, or any: that which waits longest, or the next that is opened. Of several callers
-    /// the first gets it.
+    /// Accept the next stream of this name and from this peer, or any: the one that has waited longest, or the next to be opened. Callers
+    /// are served in the order of their requests.
     case acceptNext(name: String?, from: String?, timeout: Duration?)
-    /// The reader has taken everything.
+    /// Finish a stream: its reader has taken everything.
     case finish(StreamID)
-    /// Abort an open one, and answer its last row; forget a closed one.
+    /// Abort an open stream and answer with its last row, or remove a closed one.
     case remove(StreamID)
 }
 
-/// What the mover of a stream is to do, which moves its bytes on this machine. It begins with ``send(to:for:)`` or
+/// A command to the mover of a stream, which moves its bytes on this machine. The first is ``send(to:for:)`` or
 /// ``receive(from:on:window:)``.
 package enum StreamCommand: Sendable, Equatable {
-    /// Send a peer the bytes of the caller that has opened it, once the receiver permits some.
+    /// Send a peer the bytes of the caller that has opened the stream, once the receiver permits some.
     case send(to: PeerID, for: CallID)
-    /// Take the bytes that a peer sends, for a reader, and let it be so many ahead of that.
+    /// Receive a peer's bytes for a reader. The peer may be ahead of the reader by the window, in bytes.
     case receive(from: PeerID, on: LinkID, window: UInt64)
-    /// The receiver takes the bytes up to this one, on this connection.
+    /// The receiver permits the bytes up to this one, on this connection.
     case permit(upTo: UInt64, on: LinkID)
-    /// Ask the receiver for a data connection, and open it: report whether it stands, or that there is nothing left for it to carry.
+    /// Ask the receiver for a data connection and open it. Report whether it was established, or that there is nothing left for it to
+    /// carry.
     case askForData
-    /// The sender has asked for one: open it, and report whether it stands.
+    /// The sender has asked for a data connection: open it, and report whether it was established.
     case openData
-    /// Go on over the data connection, or report that there is nothing left for it to carry.
+    /// Continue over the data connection, or report that there is nothing left for it to carry.
     case useData
-    /// Take what comes on the data connection, and report its end.
+    /// Read the data connection, and report its end.
     case readData
     case closeData
-    /// Have the sender go on over this connection, from the first byte that has not come.
+    /// Have the sender continue over this connection, from the first byte that has not arrived.
     case callBack(on: LinkID)
-    /// The receiver has the bytes up to this one: go on there, over the control connection.
+    /// The receiver has the bytes up to this one: continue there, over the control connection.
     case goBack(to: UInt64)
-    /// It is over: by a fault, where there is an error. What has moved until now is the last row's figure.
+    /// The stream is over, with an error if it failed. Its last row gets the number of bytes moved until now.
     case end(EarshotError?)
-    /// Its row is gone.
+    /// The row of the stream has been removed.
     case forget
 }
 
-/// What the mover of a stream reports.
+/// A report of the mover of a stream.
 package enum StreamReport: Sendable, Equatable {
-    /// So much has gone out that a data connection is worth its while.
+    /// Enough bytes have been sent to be worth a data connection.
     case isLarge
-    /// It has no reader here any more, or nobody waits for its end.
+    /// The reader here has gone, or the caller that waits for the end has.
     case abandoned
-    /// What was to be sent came to no end.
+    /// The bytes to be sent ended early.
     case broken(EarshotError)
-    /// Whether the data connection that was to be opened stands.
+    /// Whether the data connection was established.
     case dataOpened(Bool)
     /// There is nothing left for a data connection to carry.
     case dataUnneeded
-    /// The data connection that was read brings nothing any more, and why, where that is the peer's fault.
+    /// The data connection that was being read has ended, with an error if the peer is at fault.
     case dataEnded(EarshotError?)
 }

@@ -1,24 +1,24 @@
-/// How a stream that is received comes to its data connection, and back from it: both sides open one, the sender says from which byte on it
-/// uses it, and a receiver that has none, or loses it, calls the bytes back. A value; the core has its actions carried out.
+/// The move of a received stream to its data connection, and back. Both sides open the connection, and the sender says from which byte on
+/// it uses it. A receiver that has none, or loses it, calls the bytes back. A value; the core has its actions carried out.
 package struct StreamInlet: Sendable, Hashable {
-    /// What is to be done.
+    /// The next action.
     package enum Action: Sendable, Hashable {
         case wait
-        /// Take the bytes from the data connection.
+        /// Read the bytes from the data connection.
         case read
-        /// Ask the sender to go on over the control connection.
+        /// Ask the sender to continue over the control connection.
         case callBack
     }
 
     private enum State: Sendable, Hashable {
         case control
-        /// Bytes may be due on it already.
+        /// Opens the data connection; the sender may already have switched to it.
         case opening(isDue: Bool)
         case standing
         case unavailable
         case reading
         case calledBack
-        /// On the control connection for good.
+        /// The stream stays on the control connection for good.
         case back
     }
 
@@ -26,7 +26,7 @@ package struct StreamInlet: Sendable, Hashable {
 
     package init() {}
 
-    /// The sender has asked for one.
+    /// Records that the sender has asked for a data connection.
     package mutating func asked() {
         switch self.state {
         case .control: self.state = .opening(isDue: false)
@@ -34,7 +34,7 @@ package struct StreamInlet: Sendable, Hashable {
         }
     }
 
-    /// The connection stands, or will not.
+    /// Records whether the data connection was established.
     package mutating func opened(_ stands: Bool) -> Action {
         switch self.state {
         case .opening(isDue: false):
@@ -47,7 +47,7 @@ package struct StreamInlet: Sendable, Hashable {
         }
     }
 
-    /// The sender says that it goes on over the other connection.
+    /// Records that the sender continues over the other connection.
     package mutating func rerouted() -> Action {
         switch self.state {
         case .opening:
@@ -66,7 +66,7 @@ package struct StreamInlet: Sendable, Hashable {
         }
     }
 
-    /// The data connection brings nothing any more.
+    /// Records that the data connection has ended.
     package mutating func lost() -> Action {
         switch self.state {
         case .reading:

@@ -1,40 +1,40 @@
 import EarshotWire
 
-/// A stream, and what is decided about it while it is open.
+/// A stream with the decisions about it while it is open.
 struct StreamRecord: Sendable {
-    /// Where the bytes of a stream that is sent go.
+    /// The connection that carries the bytes of a sent stream.
     enum Outlet: Sendable, Hashable {
         case control
-        /// It has sent enough for a data connection, and waits for its turn to open one.
+        /// The stream has sent enough for a data connection, and waits for its turn to open one.
         case wanted
-        /// Both sides open one.
+        /// Both sides are opening a data connection.
         case opening
-        /// It stands, or will not.
+        /// The attempt is over, with or without a data connection.
         case settled
     }
 
     var row: ByteStream
-    /// The connection on which both sides have spoken of it.
+    /// The connection on which both sides have spoken of the stream.
     var link: LinkID?
-    /// Who has opened it here, and waits for its end.
+    /// The caller that has opened the stream here, and waits for its end.
     var opener: CallID?
-    /// What its sender is charged while it waits here.
+    /// The charge of its sender while the stream waits here.
     var hold: HoldID?
-    /// How far one that is received is on its way to a data connection.
+    /// The progress of a received stream to a data connection.
     var inlet = StreamInlet()
-    /// The same of one that is sent.
+    /// The progress of a sent stream to a data connection.
     var outlet = Outlet.control
-    /// Whether anything on this machine moves its bytes, or has moved them.
+    /// Whether a mover on this machine moves its bytes, or has moved them.
     var hasMover: Bool
 
-    /// Whether it waits to be accepted on this side.
+    /// Whether the stream waits to be accepted here.
     var isWaiting: Bool { self.row.direction == .incoming && self.row.state == .opening }
 
-    /// Whether this side has opened it, and the other side has not accepted it yet.
+    /// Whether this side has opened the stream, and the peer has not accepted it yet.
     var isOpeningHere: Bool { self.row.direction == .outgoing && self.row.state == .opening }
 }
 
-/// What is asked of streams for each frame of a peer, and so is counted.
+/// Streams are counted by these facets, because the core looks them up for each frame of a peer.
 extension StreamRecord: PeerTableRow {
     struct Facets: OptionSet, Sendable, Hashable {
         let rawValue: UInt16
@@ -42,13 +42,13 @@ extension StreamRecord: PeerTableRow {
         static let open = Facets(rawValue: 1 << 0)
         static let openIncoming = Facets(rawValue: 1 << 1)
         static let openOutgoing = Facets(rawValue: 1 << 2)
-        /// Waits to be accepted on this side.
+        /// Waits to be accepted here.
         static let waiting = Facets(rawValue: 1 << 3)
-        /// It has sent enough for a data connection, and waits for its turn to open one.
+        /// Has sent enough for a data connection, and waits for its turn to open one.
         static let wantsData = Facets(rawValue: 1 << 4)
-        /// Both sides open one.
+        /// Both sides are opening a data connection.
         static let opensData = Facets(rawValue: 1 << 5)
-        /// Closed: it stays only to be listed.
+        /// Closed: it remains only for listing.
         static let finished = Facets(rawValue: 1 << 6)
     }
 
@@ -75,9 +75,9 @@ extension StreamRecord: PeerTableRow {
 /// A caller that waits for a stream to accept.
 struct StreamAcceptor: Sendable {
     let call: CallID
-    /// Any name where `nil`.
+    /// The name of the stream; any if `nil`.
     let name: String?
-    /// Any peer where `nil`.
+    /// The sender of the stream; any if `nil`.
     let peer: PeerID?
 
     func takes(_ stream: ByteStream) -> Bool {

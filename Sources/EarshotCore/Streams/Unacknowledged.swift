@@ -1,15 +1,15 @@
 import DequeModule
 package import NIOCore
 
-/// The bytes of a stream that went over a data connection and that the receiver has not said to be taken: what it may call back.
+/// The bytes of a stream that were sent over a data connection and not acknowledged by the receiver, which may call them back.
 ///
-/// The receiver's window bounds them. Small pieces are put together, so that a stream of single bytes costs little more than its bytes.
+/// The receiver's window bounds them. Small pieces are joined, so that a stream of single bytes costs little more than its bytes.
 package struct Unacknowledged: Sendable {
     private static let smallPiece = 16 * 1024
     private static let joinedPiece = 64 * 1024
 
     private var pieces: Deque<ByteBuffer> = []
-    /// Of the first byte, from the beginning of the stream.
+    /// The offset of the first byte, from the beginning of the stream.
     package private(set) var start: UInt64
     package private(set) var count = 0
 
@@ -30,7 +30,7 @@ package struct Unacknowledged: Sendable {
         self.pieces.append(bytes.compacted)
     }
 
-    /// Those before `offset` need not be kept.
+    /// Drops the bytes before `offset`.
     package mutating func drop(before offset: UInt64) {
         while offset > self.start, var piece = self.pieces.popFirst() {
             let dropped = Int(min(UInt64(piece.readableBytes), offset - self.start))
@@ -41,7 +41,7 @@ package struct Unacknowledged: Sendable {
         }
     }
 
-    /// All of them, in pieces of at most `limit` bytes.
+    /// Returns all bytes, in pieces of at most `limit` bytes.
     package func pieces(upTo limit: Int) -> [ByteBuffer] {
         var all: [ByteBuffer] = []
         for var piece in self.pieces {
