@@ -1,8 +1,8 @@
-/// RFC 4648 section 6 base32, without padding: how a peer id is written.
+/// RFC 4648 section 6 base32, without padding: the text form of peer ids.
 package enum Base32 {
     private static let alphabet: [UInt8] = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
 
-    /// Upper-case base32 of `bytes`, without `=`.
+    /// Returns the upper-case base32 of `bytes`, without `=`.
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         var accumulator: UInt16 = 0
@@ -22,8 +22,8 @@ package enum Base32 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes that `text` stands for, in either case; `nil` for a foreign character, an impossible length, or
-    /// padding bits that are not zero (so that each value has one spelling but for its case).
+    /// Returns the bytes of `text`, in either case; `nil` for a foreign character, an impossible length, or nonzero padding bits (so that
+    /// each value has one spelling except for case).
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         var bytes: [UInt8] = []
         var accumulator: UInt16 = 0

@@ -1,23 +1,23 @@
 extension ConnectionStateMachine {
-    /// The frames of groups, of which only the invitations have an order: at most one pending in each direction, beside those to a session.
+    /// The frames of groups. Only the invitations have an order: at most one pending in each direction, independent of those to a session.
     ///
-    /// They do not cross: each side may have one pending for the other, to the same group or to another. What is over is remembered for a while,
-    /// because an answer or a withdrawal of it may be on its way. An acceptance that comes too late is a seat that nobody vouches for, so that
-    /// there is nothing to be ended.
+    /// They do not cross: each side may have one pending for the other, to the same group or to another. Ended invitations are remembered
+    /// for a while, because an answer or a withdrawal may be in flight. A late acceptance is a seat that nobody vouches for, so nothing has
+    /// to be ended.
     struct GroupInvitationTable: Sendable {
-        /// How many ended invitations of each direction are remembered.
+        /// The number of ended invitations of each direction that are remembered.
         static let remembered = 32
 
         private var outgoing: InvitationID?
         private var incoming: InvitationID?
-        /// This side's, withdrawn: an answer may come.
+        /// This side's withdrawn invitations: an answer may still arrive.
         private var endedOutgoing = RecentIDs<InvitationID>(capacity: remembered)
-        /// The other side's, answered: a withdrawal may come.
+        /// The other side's answered invitations: a withdrawal may still arrive.
         private var endedIncoming = RecentIDs<InvitationID>(capacity: remembered)
-        /// Those of each side that were accepted: the inviter may still take them back, until it has vouched for the seat.
+        /// The accepted invitations of each side. The inviter may still withdraw them, until it has vouched for the seat.
         private var acceptedOutgoing = RecentIDs<InvitationID>(capacity: remembered)
         private var acceptedIncoming = RecentIDs<InvitationID>(capacity: remembered)
-        /// All of the other side's, the latest ones: none is made twice, whatever became of the first.
+        /// The other side's latest invitations, whatever their state: an id is used only once.
         private var made = RecentIDs<InvitationID>(capacity: remembered)
 
         mutating func received(_ frame: GroupFrame) -> ReceivedAction {

@@ -1,23 +1,23 @@
 extension ConnectionStateMachine {
     /// The invitations of one connection: at most one pending in each direction, and never both for longer than it takes to notice.
     ///
-    /// When both sides have invited, only the invitation of the lower peer id stands, whichever was sent first: the lower side ignores the
-    /// other's, the higher side drops its own. What is over is remembered for a while, because an answer or a withdrawal of it
-    /// may be on its way; an acceptance that comes too late made a session on the other side, so that is ended, unless this side has asked
-    /// for one again: the answer to that is the same session.
+    /// When both sides have invited, only the invitation of the lower peer id stands, regardless of the order. The lower side ignores the
+    /// other's, and the higher side drops its own. Ended invitations are remembered for a while, because an answer or a withdrawal may be
+    /// in flight. A late acceptance has created a session on the other side, which this side then ends. If this side has invited again, it
+    /// does not: the answer to the new invitation names the same session.
     struct InvitationTable: Sendable {
-        /// How many ended invitations of each direction are remembered.
+        /// The number of ended invitations of each direction that are remembered.
         static let remembered = 32
 
         /// Whether this side's peer id is the lower one.
         private let isLower: Bool
         private var outgoing: InvitationID?
         private var incoming: InvitationID?
-        /// This side's, withdrawn or dissolved: an answer may come.
+        /// This side's invitations that were withdrawn or superseded: an answer may still arrive.
         private var endedOutgoing = RecentIDs<InvitationID>(capacity: remembered)
-        /// The other side's, answered or ignored: a withdrawal may come.
+        /// The other side's invitations that were answered or ignored: a withdrawal may still arrive.
         private var endedIncoming = RecentIDs<InvitationID>(capacity: remembered)
-        /// All of the other side's, the latest ones: none is made twice, whatever became of the first.
+        /// The other side's latest invitations, whatever their state: an id is used only once.
         private var made = RecentIDs<InvitationID>(capacity: remembered)
 
         init(isLower: Bool) { self.isLower = isLower }
@@ -42,7 +42,7 @@ extension ConnectionStateMachine {
             self.endedOutgoing.insert(outgoing)
             self.outgoing = nil
             self.incoming = invite.id
-            // In the place of this side's own: both want a session.
+            // It replaces this side's own: both want a session.
             return .deliver
         }
 
@@ -55,7 +55,7 @@ extension ConnectionStateMachine {
                 return .violation(.outOfOrder(.inviteAnswer, why: "it answers no invitation"))
             }
             switch answer.decision {
-            // Ended now, the session would be over there and not here, where the answer that follows begins it.
+            // If the session were ended now, it would be over on the other side only: the answer that follows starts it here.
             case .accepted(let session): return self.outgoing == nil ? .reply(.sessionEnd(session)) : .ignore
             case .declined, .busy: return .ignore
             }
@@ -75,7 +75,7 @@ extension ConnectionStateMachine {
         mutating func sent(_ invite: Invite) -> SentAction {
             guard self.outgoing == nil else { return .drop }
             if let incoming {
-                // The other side will see the two as crossing: it would ignore the higher side's, and drops its own for the lower's.
+                // The other side will see the two as crossing: it ignores the higher side's, and drops its own for the lower side's.
                 guard self.isLower else { return .drop }
                 self.endedIncoming.insert(incoming)
                 self.incoming = nil

@@ -1,12 +1,13 @@
 extension ConnectionStateMachine {
-    /// The last sequence of reliable messages in each session, and in each group: what is said in one does not wait for another.
+    /// The last sequence of reliable messages in each session, and in each group. The sessions are independent of each other.
     ///
-    /// Of more sessions than two peers can have at once the oldest is forgotten: a peer that names many gains nothing but disorder of its own.
+    /// Beyond the number of sessions that two peers can have at once, the oldest is evicted. A peer that names many sessions only disorders
+    /// its own messages.
     struct MessageOrder: Sendable {
-        /// Groups, the session, and one that has taken its place.
+        /// The groups, the session, and its successor.
         static let remembered = WireLimits.groupsPerFrame + 2
 
-        /// Mostly the next message is in the same one.
+        /// The session of the last message, which the next message usually shares.
         private var current: (session: SessionID, last: UInt64)?
         private var others: [(session: SessionID, last: UInt64)] = []
 

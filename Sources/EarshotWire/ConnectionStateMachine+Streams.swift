@@ -1,50 +1,50 @@
 extension ConnectionStateMachine {
     /// The streams of one connection, both directions.
     ///
-    /// A stream goes: open; accept (a window up to a limit, raised as the receiver's reader takes the bytes); data, never past the
-    /// limit; end; done, once the reader has taken everything. Instead of accepting it the receiver may refuse it, and until done either
-    /// side may abort it. Data that was under way when this side aborted is dropped, but held to the same window.
+    /// The course of a stream is: open; accept (a window up to a limit, raised as the receiver's reader takes the bytes); data, never past
+    /// the limit; end; done, once the reader has taken everything. The receiver may refuse it instead of accepting, and until done either
+    /// side may abort it. Data that was in flight when this side aborted is dropped, but held to the same window.
     ///
-    /// Once on its way the bytes may move to a data connection and back: ``StreamWindow`` knows where they are.
+    /// After acceptance the bytes may move to a data connection and back: ``StreamWindow`` tracks where they are.
     struct StreamTable: Sendable {
-        /// The most open streams from one peer; one more is refused as `busy`.
+        /// The most open streams from one peer; further ones are refused as `busy`.
         static let incomingLimit = 64
-        /// How many ended streams of each direction are remembered, for frames under way.
+        /// The number of ended streams of each direction that are remembered, for frames in flight.
         static let remembered = 256
 
         private enum Incoming: Sendable {
             case opened
             case receiving(StreamWindow)
-            /// All bytes came; this side is to say `done` or abort.
+            /// All bytes have arrived; this side must send `done` or abort.
             case received(StreamWindow)
-            /// Over on this side, which the peer may not know yet. Where data may be under way, the window that holds for it.
+            /// Ended on this side, which the peer may not know yet. If data may be in flight, its window.
             case ended(StreamWindow?)
-            /// Over on both sides.
+            /// Ended on both sides.
             case over
         }
 
         private enum Outgoing: Sendable {
             case opened
             case sending(StreamWindow)
-            /// The end was sent; the peer is to say `done` or abort.
+            /// The end was sent; the peer must send `done` or abort.
             case sent(StreamWindow)
         }
 
         private var incoming: [StreamID: Incoming] = [:]
         private var endedIncoming: [StreamID] = []
         private var outgoing: [StreamID: Outgoing] = [:]
-        /// This side's, aborted: an answer to them may be under way.
+        /// This side's aborted streams: an answer to them may be in flight.
         private var endedOutgoing = RecentIDs<StreamID>(capacity: remembered)
-        /// All of this side's, the latest ones: their ids are used, whatever became of them.
+        /// This side's latest streams, whatever their state: their ids are used.
         private var made = RecentIDs<StreamID>(capacity: remembered)
 
-        /// Open ones of both directions by their sessions, oldest first.
+        /// The open streams of both directions by session, oldest first.
         private var sessions = SessionMembers<StreamID>()
 
         private(set) var openIncoming = 0
         var openOutgoing: Int { self.outgoing.count }
 
-        /// The session is over: so are its open streams, as if each side had aborted each of them. What is under way is late.
+        /// Ends the open streams of a session that is over, as if each side had aborted them. Frames in flight count as late.
         mutating func end(_ session: SessionID) {
             for id in self.sessions.members(of: session) { _ = self.sent(abort: id) }
         }
@@ -106,7 +106,8 @@ extension ConnectionStateMachine {
             }
         }
 
-        /// The sender of a stream wants a data connection for it; or the receiver of one of this side's wants the bytes here again.
+        /// Handles a request of the peer: the sender of a stream wants a data connection for it, or the receiver of one of this side's
+        /// wants the bytes here again.
         mutating func received(_ reroute: StreamReroute) -> ReceivedAction {
             let wrong = ReceivedAction.violation(.outOfOrder(.streamReroute, why: "the stream is not where it could go another way"))
             switch self.incoming[reroute.id] {
@@ -149,7 +150,7 @@ extension ConnectionStateMachine {
             }
         }
 
-        /// This side wants a data connection for its stream; or, of a stream of the peer's, the bytes here again.
+        /// Records a request of this side: a data connection for its own stream, or a peer's stream on the control connection again.
         mutating func sent(_ reroute: StreamReroute) -> SentAction {
             switch self.outgoing[reroute.id] {
             case .sending(let window):
@@ -289,7 +290,7 @@ extension ConnectionStateMachine {
             return .send
         }
 
-        /// An abort of either direction: of the peer's stream, or of this side's own.
+        /// Aborts a stream of either direction.
         mutating func sent(abort id: StreamID) -> SentAction {
             if self.endOutgoing(id) {
                 self.endedOutgoing.insert(id)
@@ -303,7 +304,7 @@ extension ConnectionStateMachine {
             return .send
         }
 
-        /// `false` where it is not open.
+        /// Ends an outgoing stream; `false` if it is not open.
         private mutating func endOutgoing(_ id: StreamID) -> Bool {
             guard self.outgoing.removeValue(forKey: id) != nil else { return false }
             self.sessions.remove(id)

@@ -1,25 +1,26 @@
 extension ConnectionStateMachine {
     /// The resource transfers of one connection, both directions.
     ///
-    /// A transfer goes: offer; accept (a window from an offset to a limit, raised as the receiver writes); chunks, contiguous
+    /// The course of a transfer is: offer; accept (a window from an offset to a limit, raised as the receiver writes); chunks, contiguous
     /// from the first accepted offset and never past the limit; end, once every declared byte was sent; done. Before done, the receiver may
-    /// refuse it and either side cancel it. Chunks that were under way when this side refused or cancelled are dropped, but held to
-    /// the same window.
+    /// refuse it and either side may cancel it. Chunks that were in flight when this side refused or cancelled are dropped, but held to the
+    /// same window.
     ///
-    /// A transfer that an earlier connection left unfinished is offered again under its id. The receiver that holds its beginning says so
-    /// (have), the sender says from where it goes on (from), and the accept is for that offset. One that holds all of it, published,
-    /// answers the offer with done.
+    /// A transfer that an earlier connection left unfinished is offered again under its id. A receiver that holds its beginning says so
+    /// (have), the sender names the offset from which it continues (from), and the accept is for that offset. A receiver that has published
+    /// all of it answers the offer with done.
     ///
-    /// An accept that begins before the size and whose limit is its offset has the bytes from there come over a data connection. What
-    /// comes there this machine does not see: the receiver says how far it is, by another accept of that kind, which begins again from
+    /// An accept whose offset is before the size and equals its limit requests the bytes from there over a data connection, which this
+    /// state machine does not see. The receiver then reports its progress by another accept: one of the same kind starts again from its
+    /// offset, one with a limit above its offset continues with chunks, and one for the size says that it has everything.
     /// there, by one with a limit above its offset, from which on there are chunks, or by one for the size, by which it has everything.
     struct TransferTable: Sendable {
-        /// The most open transfers from one peer; one more is refused as `busy`.
+        /// The most open transfers from one peer; further ones are refused as `busy`.
         static let incomingLimit = 64
-        /// How many ended transfers from the peer are remembered, for frames under way.
+        /// The number of ended transfers from the peer that are remembered, for frames in flight.
         static let remembered = 256
 
-        /// The bytes that may come next.
+        /// The range of bytes that may come next.
         private struct Window: Sendable {
             var next: UInt64
             var limit: UInt64
@@ -27,35 +28,35 @@ extension ConnectionStateMachine {
 
         private enum Incoming: Sendable {
             case offered(size: UInt64)
-            /// This side has said that it holds the beginning, up to there; the peer is to say from where it goes on.
+            /// This side has said that it holds the beginning up to this offset. The peer must name the offset from which it continues.
             case comparing(UInt64, size: UInt64)
-            /// The peer goes on from there; this side is to accept.
+            /// The peer continues from this offset; this side must accept.
             case compared(UInt64, size: UInt64)
             /// `acknowledged` is the offset of the latest accept.
             case receiving(Window, acknowledged: UInt64, size: UInt64)
-            /// The bytes from there on come over a data connection.
+            /// The bytes from this offset on come over a data connection.
             case elsewhere(from: UInt64, size: UInt64)
-            /// All bytes came; this side is to say `done` or refuse.
+            /// All bytes have arrived; this side must send `done` or refuse.
             case received
-            /// Over on this side, which the peer may not know yet. Where chunks may be under way, the window that holds for them.
+            /// Ended on this side, which the peer may not know yet. If chunks may be in flight, their window.
             case ended(Window?, size: UInt64)
-            /// The same, where the peer's word from where to go on may be under way.
+            /// Ended like `ended`, while the peer's offset to continue from may be in flight.
             case endedComparing(UInt64, size: UInt64)
-            /// Over on both sides.
+            /// Ended on both sides.
             case over
         }
 
         private enum Outgoing: Sendable {
             case offered(size: UInt64)
-            /// The peer holds the beginning, up to there; this side is to say from where to go on.
+            /// The peer holds the beginning up to this offset. This side must name the offset from which it continues.
             case asked(UInt64, size: UInt64)
-            /// This side goes on from there; the peer is to accept.
+            /// This side continues from this offset; the peer must accept.
             case resuming(UInt64, size: UInt64)
             /// `acknowledged` is the offset of the latest accept.
             case sending(Window, acknowledged: UInt64, size: UInt64)
-            /// The bytes from there on go over a data connection.
+            /// The bytes from this offset on go over a data connection.
             case elsewhere(from: UInt64, size: UInt64)
-            /// All bytes were sent; the peer is to say `done` or refuse.
+            /// All bytes were sent; the peer must send `done` or refuse.
             case sent(acknowledged: UInt64, size: UInt64)
 
             var size: UInt64 {
@@ -70,18 +71,18 @@ extension ConnectionStateMachine {
         private var incoming: [ResourceID: Incoming] = [:]
         private var endedIncoming: [ResourceID] = []
         private var outgoing: [ResourceID: Outgoing] = [:]
-        /// This side's, cancelled: an answer to them may be under way.
+        /// This side's cancelled transfers: an answer to them may be in flight.
         private var endedOutgoing = RecentIDs<ResourceID>(capacity: remembered)
-        /// All of this side's, the latest ones: their ids are used, whatever became of them.
+        /// This side's latest transfers, whatever their state: their ids are used.
         private var made = RecentIDs<ResourceID>(capacity: remembered)
 
-        /// Open ones of both directions by their sessions, oldest first.
+        /// The open transfers of both directions by session, oldest first.
         private var sessions = SessionMembers<ResourceID>()
 
         private(set) var openIncoming = 0
         var openOutgoing: Int { self.outgoing.count }
 
-        /// The session is over: so are its open transfers, as if each side had cancelled each of them. What is under way is late.
+        /// Ends the open transfers of a session that is over, as if each side had cancelled them. Frames in flight count as late.
         mutating func end(_ session: SessionID) {
             for id in self.sessions.members(of: session) { _ = self.sent(cancel: id) }
         }
@@ -180,7 +181,7 @@ extension ConnectionStateMachine {
                 .elsewhere(let offset, let size) where accept.offset >= offset && accept.limit <= size:
                 self.incoming[accept.id] = Self.incoming(as: accept, size: size)
                 return .send
-            // From the middle on only where the sender has said that its source begins with what is here.
+            // An accept from the middle is allowed only after the sender has confirmed that its source begins with the content here.
             case .offered(let size) where accept.offset == 0 && accept.limit <= size:
                 self.incoming[accept.id] = Self.incoming(as: accept, size: size)
                 return .send
@@ -193,7 +194,7 @@ extension ConnectionStateMachine {
             }
         }
 
-        /// How a transfer goes on from an accept that is the first, or the first after a data connection.
+        /// Returns the state after an accept that is the first, or the first after a data connection.
         private static func incoming(as accept: ResourceAccept, size: UInt64) -> Incoming {
             accept.isForDataConnection(size: size)
                 ? .elsewhere(from: accept.offset, size: size)
@@ -213,7 +214,7 @@ extension ConnectionStateMachine {
 
         mutating func sent(done id: ResourceID) -> SentAction {
             switch self.incoming[id] {
-            // Offered again, although it is here: its `done` was lost with an earlier connection.
+            // The transfer was offered again although it is here: its `done` was lost with an earlier connection.
             case .offered, .received:
                 self.end(id, as: .ended(nil, size: 0))
                 return .send
@@ -293,7 +294,7 @@ extension ConnectionStateMachine {
             return .deliver
         }
 
-        /// See ``incoming(as:size:)``.
+        /// Returns the state like ``incoming(as:size:)``.
         private static func outgoing(as accept: ResourceAccept, size: UInt64) -> Outgoing {
             accept.isForDataConnection(size: size)
                 ? .elsewhere(from: accept.offset, size: size)
@@ -330,7 +331,7 @@ extension ConnectionStateMachine {
             return .send
         }
 
-        /// A cancel of either direction: of the peer's transfer, or of this side's own.
+        /// Cancels a transfer of either direction.
         mutating func sent(cancel id: ResourceID) -> SentAction {
             if self.endOutgoing(id) {
                 self.endedOutgoing.insert(id)
@@ -339,7 +340,7 @@ extension ConnectionStateMachine {
             return self.sent(refuse: id)
         }
 
-        /// `false` where it is not open.
+        /// Ends an outgoing transfer; `false` if it is not open.
         private mutating func endOutgoing(_ id: ResourceID) -> Bool {
             guard self.outgoing.removeValue(forKey: id) != nil else { return false }
             self.sessions.remove(id)

@@ -1,39 +1,39 @@
 import NIOCore
 
-/// What two proven peers may say to each other on one control connection, and when.
+/// The order of frames between two proven peers on one control connection.
 ///
-/// The owner tells it every frame that comes, before acting on it, and every frame that it is about to write, and does what the
-/// action says. The machine knows one connection only: sessions, stored messages and resources outlive it and belong to the node, which
-/// starts a new machine with the next connection. Of a session it knows which transfers and streams of this connection end with it.
+/// The owner passes it every received frame before acting on it, and every frame before writing it, and performs the returned action. The
+/// machine covers one connection only: sessions, stored messages and resources outlive it and belong to the node, which starts a new
+/// machine with the next connection. It knows which transfers and streams of this connection end with a session.
 ///
-/// Frames cross on the way, so that some arrive for what this side has just ended. Those are ignored, once, and only where they can be
-/// explained so; everything else that is out of order is the peer's fault and closes the connection.
+/// Frames cross in flight, so some arrive for something that this side has just ended. Those are ignored, once, and only if crossing can
+/// explain them. Any other frame out of order is the peer's fault and closes the connection.
 package struct ConnectionStateMachine: Sendable {
     package enum ReceivedAction: Sendable, Hashable {
-        /// In order: act on it.
+        /// In order: process the frame.
         case deliver
-        /// Explained by frames crossing: nothing to do.
+        /// Explained by crossing frames: nothing to do.
         case ignore
-        /// Write this frame; it is accounted for already and needs no `sent`.
+        /// Write this frame. It is accounted for already and needs no `sent`.
         case reply(Frame)
-        /// The peer's fault: write the error's refusal and close.
+        /// The peer violated the protocol: write the error's refusal and close.
         case violation(WireError)
     }
 
     package enum SentAction: Sendable, Hashable {
-        /// Write it.
+        /// Write the frame.
         case send
-        /// Do not write it: what it speaks of is over on this connection, or was never begun.
+        /// Discard the frame: its subject is over on this connection, or never began.
         case drop
     }
 
     package enum State: Sendable {
         case open
-        /// This side has said goodbye: it hears the other out but says no more.
+        /// This side has sent a goodbye: it still receives, but writes no more.
         case finishing
         case closed
 
-        /// Whether unreliable messages that come now are acted upon: they depend on nothing that came before them, and change nothing.
+        /// Whether received unreliable messages are processed: they depend on no earlier frames, and change no state.
         package var hearsUnreliable: Bool {
             switch self {
             case .open, .finishing: true
@@ -50,10 +50,10 @@ package struct ConnectionStateMachine: Sendable {
         }
     }
 
-    /// The most pings that may be on their way; heartbeats leave one.
+    /// The most pings in flight; heartbeats leave one.
     package static let outstandingPings = 8
 
-    /// To be read as it is: to call a method is to copy the machine first, where a class holds it.
+    /// Read this property directly: a method call would first copy the machine if a class holds it.
     package private(set) var state: State = .open
     private var pings: [UInt64] = []
     private var order = MessageOrder()
@@ -61,15 +61,15 @@ package struct ConnectionStateMachine: Sendable {
     private var groupInvitations = GroupInvitationTable()
     private var transfers = TransferTable()
     private var streams = StreamTable()
-    /// Whether both hellos say that streams may move to data connections.
+    /// Whether both hellos announce that streams may move to data connections.
     private let reroutesStreams: Bool
-    /// Whether both hellos say that groups are known.
+    /// Whether both hellos announce groups.
     private let knowsGroups: Bool
-    /// Whether both hellos say that files may be offered with their attributes.
+    /// Whether both hellos announce offers of files with attributes.
     private let takesAttributes: Bool
 
-    /// A machine for one connection. `reroutesStreams`: whether both hellos carry ``HelloExtension/streamReroute``; `knowsGroups`: whether both
-    /// carry ``HelloExtension/groups``; `takesAttributes`: whether both carry ``HelloExtension/fileAttributes``.
+    /// Creates a machine for one connection. `reroutesStreams`: whether both hellos carry ``HelloExtension/streamReroute``. `knowsGroups`:
+    /// whether both carry ``HelloExtension/groups``. `takesAttributes`: whether both carry ``HelloExtension/fileAttributes``.
     package init(
         localID: PeerID, peerID: PeerID, reroutesStreams: Bool = true, knowsGroups: Bool = true, takesAttributes: Bool = true
     ) {
@@ -79,17 +79,17 @@ package struct ConnectionStateMachine: Sendable {
         self.takesAttributes = takesAttributes
     }
 
-    /// How many transfers of each direction are open.
+    /// The number of open transfers of each direction.
     package var openTransfers: (incoming: Int, outgoing: Int) {
         (self.transfers.openIncoming, self.transfers.openOutgoing)
     }
 
-    /// How many streams of each direction are open.
+    /// The number of open streams of each direction.
     package var openStreams: (incoming: Int, outgoing: Int) {
         (self.streams.openIncoming, self.streams.openOutgoing)
     }
 
-    /// A frame came.
+    /// Returns the action on a received frame.
     package mutating func received(_ frame: Frame) -> ReceivedAction {
         switch self.state {
         case .closed: return .ignore
@@ -123,7 +123,7 @@ package struct ConnectionStateMachine: Sendable {
             if case .reply(.sessionEnd(let session)) = action { self.end(session) }
             return action
         case .inviteWithdraw(let withdraw): return self.invitations.received(withdraw)
-        // What is in order among the steps of a comparison is the affair of ``VerificationStateMachine``, which the persons' decisions drive.
+        // The order of a comparison's steps is checked by ``VerificationStateMachine``, which the users' decisions drive.
         case .sessionResume, .messageReceipts, .dataTicket, .dataUnavailable, .verification: return .deliver
         case .sessionEnd(let session):
             self.end(session)
@@ -163,7 +163,7 @@ package struct ConnectionStateMachine: Sendable {
         .violation(.outOfOrder(type, why: "the two hellos do not both say that streams may move"))
     }
 
-    /// A session is over by either side's word: its transfers and streams give their places back without a frame of their own.
+    /// Ends a session for either side: its transfers and streams free their places without frames of their own.
     private mutating func end(_ session: SessionID) {
         self.transfers.end(session)
         self.streams.end(session)
@@ -184,7 +184,7 @@ package struct ConnectionStateMachine: Sendable {
         }
     }
 
-    /// A frame is about to be written.
+    /// Returns the action on a frame that is about to be written.
     @discardableResult
     package mutating func sent(_ frame: Frame) -> SentAction {
         switch self.state {
@@ -203,7 +203,7 @@ package struct ConnectionStateMachine: Sendable {
             guard self.pings.count < Self.outstandingPings else { return .drop }
             self.pings.append(value)
             return .send
-        // Pongs are replies, accounted for when their ping comes.
+        // Pongs are replies, which are accounted for when their ping arrives.
         case .pong: return .drop
         case .invite(let invite): return self.invitations.sent(invite)
         case .inviteAnswer(let answer): return self.invitations.sent(answer)

@@ -1,18 +1,18 @@
 package import NIOCore
 
-/// The two frames that follow on a data connection's `data-attach`, from the side that has the bytes.
+/// The two frames that follow `data-attach` on a data connection, from the side that sends the bytes.
 ///
-/// They are no ``Frame``s: their payload is not put together, and on a control connection their numbers are unknown.
+/// They are not ``Frame``s: their payload is not assembled, and their numbers are unknown on a control connection.
 package enum DataFrame: Sendable, Hashable {
-    /// So many bytes of the transfer follow, 1 to `WireLimits.dataFrame`.
+    /// The given number of bytes of the transfer follow, 1 to `WireLimits.dataFrame`.
     case data(count: Int)
-    /// That was all that comes over this connection.
+    /// The end of the bytes on this connection.
     case end
 
     private static let dataType: UInt8 = 0x59
     private static let endType: UInt8 = 0x5A
 
-    /// What a header of `WireLimits.frameHeaderLength` bytes announces.
+    /// Parses a header of `WireLimits.frameHeaderLength` bytes.
     package init(length: UInt32, type: UInt8) throws(WireError) {
         switch type {
         case Self.dataType:
@@ -27,7 +27,7 @@ package enum DataFrame: Sendable, Hashable {
         }
     }
 
-    /// Appends the header, which is all of the frame but the bytes themselves.
+    /// Appends the header, which is the whole frame except the bytes themselves.
     package func encode(into buffer: inout ByteBuffer) {
         switch self {
         case .data(let count):
@@ -40,11 +40,11 @@ package enum DataFrame: Sendable, Hashable {
     }
 }
 
-/// Cuts what comes on a data connection, after its `data-attach`, into runs of bytes: forwards what has arrived and puts nothing together.
+/// Cuts the bytes of a data connection, after `data-attach`, into runs of content. It forwards what has arrived and assembles nothing.
 package struct DataFrameDecoder: Sendable {
-    /// What comes next.
+    /// The next item on the connection.
     package enum Piece: Sendable, Hashable {
-        /// The next bytes of the transfer; shares the storage of what was fed.
+        /// The next bytes of the transfer, sharing the storage of the fed buffer.
         case bytes(ByteBuffer)
         case end
     }
@@ -61,15 +61,15 @@ package struct DataFrameDecoder: Sendable {
 
     package init() {}
 
-    /// Bytes of the frame under way that are still to come: the connection may be read that far without another header.
+    /// The number of bytes that the current frame still lacks. The connection may be read that far without another header.
     package var remainingInFrame: Int {
         if case .data(let remaining) = self.state { remaining } else { 0 }
     }
 
-    /// Bytes of the header under way that are still to come, where no frame is.
+    /// The number of bytes that the current header still lacks, outside a frame.
     package var missingInHeader: Int { WireLimits.frameHeaderLength - self.header.readableBytes }
 
-    /// Takes what the connection gave.
+    /// Adds bytes that were read from the connection.
     package mutating func feed(_ buffer: ByteBuffer) {
         if self.current.readableBytes == 0 {
             self.current = buffer
@@ -78,7 +78,8 @@ package struct DataFrameDecoder: Sendable {
         }
     }
 
-    /// The next bytes that have arrived, or the end; `nil` until more is fed. Bytes behind the end throw.
+    /// Returns the next bytes that have arrived, or the end; `nil` until more is fed.
+    /// - Throws: `afterDataEnd` for bytes after the end.
     package mutating func next() throws(WireError) -> Piece? {
         while self.current.readableBytes > 0 {
             switch self.state {
@@ -111,7 +112,7 @@ package struct DataFrameDecoder: Sendable {
         return nil
     }
 
-    /// So many bytes of the frame under way were taken from the connection past this decoder; at most `remainingInFrame`.
+    /// Skips bytes of the current frame that were read from the connection without this decoder; at most `remainingInFrame`.
     package mutating func skip(_ count: Int) {
         guard case .data(let remaining) = self.state else { return }
         self.state = remaining > count ? .data(remaining: remaining - count) : .header

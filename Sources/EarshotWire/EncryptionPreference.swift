@@ -1,26 +1,26 @@
-/// What a peer wants of the transport; both sides' preferences together decide: the table in Handshake.md.
+/// A peer's preference for the transport. Both sides' preferences together decide, by the table in Handshake.md.
 public enum EncryptionPreference: String, Sendable, Hashable, Codable, CaseIterable {
     /// Plaintext only.
     case none
-    /// TLS where the other side can.
+    /// TLS if the other side supports it.
     case optional
     /// TLS or nothing.
     case required
 
-    /// Whether this preference, with some other on the far side, can yield the transport.
+    /// Whether this preference, combined with some preference of the other side, can yield the transport.
     public func permits(_ transport: TransportKind) -> Bool {
         Self.allCases.contains { TransportKind.agreed(self, $0) == transport }
     }
 }
 
-/// What carries the frames of a connection.
+/// The transport that carries the frames of a connection.
 public enum TransportKind: String, Sendable, Hashable, Codable, CaseIterable {
     /// TLS 1.3 (RFC 8446), mutually authenticated.
     case tls
-    /// Bare TCP: identities are proven at the start, nothing is protected after it.
+    /// Bare TCP: identities are proven at the start, and nothing is protected afterwards.
     case plaintext
 
-    /// The transport that two preferences yield; `nil` where they cannot agree.
+    /// Returns the transport that two preferences yield; `nil` if they cannot agree.
     public static func agreed(_ one: EncryptionPreference, _ other: EncryptionPreference) -> TransportKind? {
         switch (one, other) {
         case (.required, .required), (.required, .optional), (.optional, .required), (.optional, .optional): .tls

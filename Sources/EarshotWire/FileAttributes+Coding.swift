@@ -1,9 +1,9 @@
 package import EarshotSafety
 
-/// What the core names too, without what a file is on a disk.
+/// The attributes of a file, named here for the core too, which needs nothing else of EarshotSafety's file handling.
 package typealias FileAttributes = EarshotSafety.FileAttributes
 
-/// How a file's attributes are written behind the name in an offer.
+/// The encoding of a file's attributes after the name in an offer.
 extension FileAttributes {
     private static let executable: UInt8 = 1
     private static let holes: UInt8 = 2

@@ -1,8 +1,8 @@
 package import NIOCore
 
-// The fields of the frames of streams; the DocC article "Frames" lists their limits.
+// Fields of the frames of streams; the DocC article "Frames" lists their limits.
 
-/// Asks the other side to take a stream.
+/// Asks the other side to accept a stream.
 package struct StreamOpen: Sendable, Hashable {
     package var session: SessionID
     package var id: StreamID
@@ -15,8 +15,8 @@ package struct StreamOpen: Sendable, Hashable {
     }
 }
 
-/// The receiver takes the stream's bytes up to, not including, `limit`; sent again with a higher one as its reader has taken what came
-/// (a window, as RFC 9113 section 5.2's, so that a reader that pauses never holds up messages).
+/// Accepts the stream's bytes up to, but not including, `limit`. The receiver repeats the frame with a higher limit as its reader takes the
+/// bytes. This is a window as in RFC 9113 section 5.2, so that a paused reader never delays messages.
 package struct StreamAccept: Sendable, Hashable {
     package var id: StreamID
     package var limit: UInt64
@@ -27,7 +27,7 @@ package struct StreamAccept: Sendable, Hashable {
     }
 }
 
-/// Ends a stream that will not come to its end: refused by its receiver, or aborted by either side.
+/// Ends a stream early: refused by its receiver, or aborted by either side.
 package struct StreamRefuse: Sendable, Hashable {
     package var id: StreamID
     package var refusal: Refusal
@@ -49,10 +49,10 @@ package struct StreamData: Sendable, Hashable {
     }
 }
 
-/// The stream has come to its end; the receiver answers `streamDone` once its reader has taken everything.
+/// Ends a stream. The receiver answers `streamDone` once its reader has taken everything.
 package struct StreamEnd: Sendable, Hashable {
     package var id: StreamID
-    /// All bytes of the stream.
+    /// The size of the stream in bytes.
     package var size: UInt64
 
     package init(id: StreamID, size: UInt64) {
@@ -61,10 +61,10 @@ package struct StreamEnd: Sendable, Hashable {
     }
 }
 
-/// A stream is to go on, or goes on, over another connection from this byte on.
+/// Moves a stream to another connection from this byte on, or asks for that.
 package struct StreamReroute: Sendable, Hashable {
     package var id: StreamID
-    /// From the beginning of the stream, in bytes.
+    /// The offset from the beginning of the stream, in bytes.
     package var offset: UInt64
 
     package init(id: StreamID, offset: UInt64) {

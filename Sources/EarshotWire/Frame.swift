@@ -3,29 +3,29 @@ package import NIOCore
 
 /// One unit of the protocol on a connection, decoded and within its limits.
 ///
-/// On the wire a frame is a length (u32, of the payload alone), a type (u8) and the payload; integers are in network order.
-/// The DocC article "Frames" lists every field. Types from 0x80 up may be ignored by a receiver that does not know them;
-/// an unknown type below 0x80 closes the connection with `protocol-violation`.
+/// On the wire a frame is a length (u32, of the payload alone), a type (u8) and the payload; integers are in network order. The DocC
+/// article "Frames" lists every field. A receiver may ignore unknown types from 0x80 up; an unknown type below 0x80 closes the connection
+/// with `protocol-violation`.
 package enum Frame: Sendable, Hashable {
     // Handshake
     case hello(Hello)
     case proof(Proof)
-    /// The last frame of a connection that is being refused or closed for a fault.
+    /// The last frame of a connection that is refused, or closed because of a fault.
     case refusal(Refusal)
 
-    // Life of a connection
+    // Connection lifetime
     case ping(UInt64)
     case pong(UInt64)
-    /// The last frame of a connection that ends in order; sessions stay.
+    /// The last frame of a connection that ends in order. Sessions continue.
     case goodbye
 
     // Invitations and sessions
     case invite(Invite)
     case inviteAnswer(InviteAnswer)
     case inviteWithdraw(InviteWithdraw)
-    /// "I hold this session with you": sent by both sides once a connection is proven; carries what each believes.
+    /// Says that the sender holds this session with the receiver. Both sides send it once a connection is proven.
     case sessionResume(SessionID)
-    /// The session does not exist (any more) on this side.
+    /// The session does not exist on this side, or no longer does.
     case sessionEnd(SessionID)
 
     // Groups
@@ -47,9 +47,9 @@ package enum Frame: Sendable, Hashable {
     case resourceFrom(ResourceFrom)
 
     // Data connections
-    /// "Dial me, and say this token": for one transfer, once, soon.
+    /// Asks the receiver to dial the sender and present this token: for one transfer, once, soon.
     case dataTicket(DataTicket)
-    /// "I could not dial you" for this transfer.
+    /// Says that the sender could not dial the receiver for this transfer.
     case dataUnavailable(TransferID)
     /// The first frame of a data connection, from its initiator: the token of a ticket.
     case dataAttach(DataToken)
@@ -63,11 +63,11 @@ package enum Frame: Sendable, Hashable {
     case streamAbort(StreamRefuse)
     case streamReroute(StreamReroute)
     case streamRerouted(StreamReroute)
-    // Two persons comparing digits
+    // Comparison of digits by two users
     case verification(VerificationFrame)
 }
 
-/// A side's opening words: who it claims to be and what it can do. Bound into the transcript byte for byte.
+/// A side's opening frame: its claimed identity and its capabilities. Bound into the transcript byte for byte.
 package struct Hello: Sendable, Hashable {
     package var versions: ClosedRange<UInt8>
     /// SubjectPublicKeyInfo, DER.
@@ -78,7 +78,7 @@ package struct Hello: Sendable, Hashable {
     package var serviceType: ServiceType
     package var displayName: DisplayName
     package var encryption: EncryptionPreference
-    /// Later additions; unknown ones are skipped but signed like the rest.
+    /// Extensions of the protocol. Unknown ones are skipped, but signed like the rest.
     package var extensions: [HelloExtension]
 
     package init(
@@ -96,7 +96,7 @@ package struct Hello: Sendable, Hashable {
     }
 }
 
-/// How a proof is signed, by TLS's numbers (RFC 8446 section 4.2.3).
+/// The signature scheme of a proof, by TLS's numbers (RFC 8446 section 4.2.3).
 package struct SignatureScheme: RawRepresentable, Sendable, Hashable {
     package var rawValue: UInt16
     package init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -104,7 +104,7 @@ package struct SignatureScheme: RawRepresentable, Sendable, Hashable {
     package static let ecdsaSecp256r1SHA256 = SignatureScheme(rawValue: 0x0403)
     /// ECDSA on P-384 with SHA-384; the signature is a DER ECDSA-Sig-Value.
     package static let ecdsaSecp384r1SHA384 = SignatureScheme(rawValue: 0x0503)
-    /// RSASSA-PSS with SHA-256, MGF1 with SHA-256 and a salt of 32 bytes, by a key of the kind rsaEncryption.
+    /// RSASSA-PSS with SHA-256, MGF1 with SHA-256 and a salt of 32 bytes, with a key of the kind rsaEncryption.
     package static let rsaPSSSHA256 = SignatureScheme(rawValue: 0x0804)
     /// Ed25519 (RFC 8032 section 5.1); the signature has 64 bytes.
     package static let ed25519 = SignatureScheme(rawValue: 0x0807)
@@ -116,10 +116,10 @@ package struct Proof: Sendable, Hashable {
     package init(signature: [UInt8]) { self.signature = signature }
 }
 
-/// Why a connection, an invitation or a transfer is refused.
+/// The reason why a connection, an invitation or a transfer is refused.
 package struct Refusal: Sendable, Hashable {
     package var code: WireErrorCode
-    /// For a person's eyes, untrusted, at most `WireLimits.explanation` bytes.
+    /// Text for a user, untrusted, at most `WireLimits.explanation` bytes.
     package var explanation: String
     package init(code: WireErrorCode, explanation: String = "") {
         self.code = code
@@ -127,7 +127,7 @@ package struct Refusal: Sendable, Hashable {
     }
 }
 
-/// The reasons of refusals; numbers never change their meaning, and an unknown one is kept.
+/// The codes of refusals. Numbers never change their meaning, and an unknown number is kept.
 package struct WireErrorCode: RawRepresentable, Sendable, Hashable {
     package var rawValue: UInt16
     package init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -140,7 +140,7 @@ package struct WireErrorCode: RawRepresentable, Sendable, Hashable {
     package static let downgradeDetected = WireErrorCode(rawValue: 6)
     package static let timedOut = WireErrorCode(rawValue: 7)
     package static let busy = WireErrorCode(rawValue: 8)
-    /// Another connection between the same two peers has taken this one's place.
+    /// Another connection between the same two peers has replaced this one.
     package static let superseded = WireErrorCode(rawValue: 9)
     package static let unsupported = WireErrorCode(rawValue: 10)
     package static let declined = WireErrorCode(rawValue: 11)
@@ -158,7 +158,7 @@ package struct WireErrorCode: RawRepresentable, Sendable, Hashable {
 
 package struct Invite: Sendable, Hashable {
     package var id: InvitationID
-    /// How long the inviter will wait from now, 1 to `WireLimits.invitationTimeoutMilliseconds`.
+    /// The time that the inviter will wait from now, 1 to `WireLimits.invitationTimeoutMilliseconds`.
     package var timeoutMilliseconds: UInt32
     /// Opaque to Earshot, at most `WireLimits.invitationContext` bytes.
     package var context: [UInt8]
@@ -173,7 +173,7 @@ package struct InviteAnswer: Sendable, Hashable {
     package enum Decision: Sendable, Hashable {
         case accepted(SessionID)
         case declined
-        /// One more than the invitee keeps pending.
+        /// The invitee keeps no more invitations pending.
         case busy
     }
     package var id: InvitationID
@@ -201,13 +201,14 @@ package struct MessageFrame: Sendable, Hashable {
     package enum Mode: UInt8, Sendable, Hashable {
         case reliable = 1
         case unreliable = 2
-        /// Reliable, and the sender has had every refusal of what it sent before on this connection: see "Messages" in the DocC article.
+        /// Reliable, and the sender has received every refusal of its earlier messages on this connection: see "Messages" in the DocC
+        /// article.
         case resumed = 3
     }
     package var session: SessionID
     package var id: MessageID
     package var mode: Mode
-    /// The sender's place for it: rises within a connection, except that a retry keeps its own.
+    /// The message's position among the sender's: it rises within a connection, except that a retry keeps its own.
     package var sequence: UInt64
     /// Milliseconds since 1970-01-01T00:00:00Z by the sender's clock.
     package var sentAtMilliseconds: Int64
@@ -226,16 +227,16 @@ package struct MessageFrame: Sendable, Hashable {
     }
 }
 
-/// What became of a message at its receiver.
+/// The outcome of a message at its receiver.
 package struct MessageReceipt: Sendable, Hashable {
     package enum Outcome: UInt8, Sendable, Hashable {
         /// Committed to the receiver's inbox.
         case delivered = 1
         case read = 2
         case inboxFull = 3
-        /// The receiver knows no such session, or cannot store it now.
+        /// The receiver does not know the session, or cannot store the message now.
         case refused = 4
-        /// The other way round: the message's sender has taken note of `read`.
+        /// In the opposite direction: the message's sender has noted `read`.
         case noted = 5
     }
     package var id: MessageID
@@ -254,13 +255,14 @@ package struct ResourceOffer: Sendable, Hashable {
     package var session: SessionID
     package var id: ResourceID
     package var kind: Kind
-    /// Bytes, at most `WireLimits.resourceSize`.
+    /// The size in bytes, at most `WireLimits.resourceSize`.
     package var size: UInt64
     /// Untrusted; becomes a path only through `SafeName`.
     package var name: String
     /// Whether the name may become one component of a path.
     package var isNameSafe: Bool { (try? SafeName(self.name)) != nil }
-    /// Of a file, where its sender knows them; only if both hellos carry ``HelloExtension/fileAttributes``. A tree has those of its entries.
+    /// The attributes of a file, if its sender knows them. Sent only if both hellos carry ``HelloExtension/fileAttributes``. A directory
+    /// transmits those of its entries in its content.
     package var attributes: FileAttributes?
     package init(session: SessionID, id: ResourceID, kind: Kind, size: UInt64, name: String, attributes: FileAttributes? = nil) {
         self.session = session
@@ -272,8 +274,8 @@ package struct ResourceOffer: Sendable, Hashable {
     }
 }
 
-/// The receiver is ready for the bytes from `offset` up to, not including, `limit`; sent again with a higher limit as it
-/// has written what came (a window, as RFC 9113 section 5.2's, so that a slow disk never holds up messages).
+/// Accepts the bytes from `offset` up to, but not including, `limit`. The receiver repeats the frame with a higher limit as it writes the
+/// bytes. This is a window as in RFC 9113 section 5.2, so that a slow disk never delays messages.
 package struct ResourceAccept: Sendable, Hashable {
     package var id: ResourceID
     package var offset: UInt64
@@ -284,16 +286,16 @@ package struct ResourceAccept: Sendable, Hashable {
         self.limit = limit
     }
 
-    /// Whether the bytes from the offset on are to come over a data connection, where the whole has `size` bytes.
+    /// Whether the bytes from the offset on are to come over a data connection, if the whole has `size` bytes.
     package func isForDataConnection(size: UInt64) -> Bool { self.limit == self.offset && self.offset < size }
 }
 
-/// The receiver holds the beginning of an offered resource from an earlier connection, and asks whether it is still that.
+/// Says that the receiver holds the beginning of an offered resource from an earlier connection, and asks whether that is still valid.
 package struct ResourceHave: Sendable, Hashable {
     package var id: ResourceID
-    /// How many bytes it holds, from the start; at least 1.
+    /// The number of bytes held, from the start; at least 1.
     package var offset: UInt64
-    /// XXH3-128 of them, `WireLimits.prefixDigest` bytes.
+    /// The XXH3-128 digest of these bytes, `WireLimits.prefixDigest` bytes.
     package var digest: [UInt8]
     package init(id: ResourceID, offset: UInt64, digest: [UInt8]) {
         self.id = id
@@ -302,7 +304,7 @@ package struct ResourceHave: Sendable, Hashable {
     }
 }
 
-/// The sender's answer to ``ResourceHave``: its offset where the source begins with those bytes, else 0.
+/// Answers ``ResourceHave``: with its offset if the source begins with those bytes, otherwise with 0.
 package struct ResourceFrom: Sendable, Hashable {
     package var id: ResourceID
     package var offset: UInt64
@@ -332,10 +334,10 @@ package struct ResourceChunk: Sendable, Hashable {
     }
 }
 
-/// All bytes were sent; the receiver checks the digest of the whole before it publishes and answers `resourceDone`.
+/// Says that all bytes were sent. The receiver checks the digest of the whole before it publishes and answers `resourceDone`.
 package struct ResourceEnd: Sendable, Hashable {
     package enum DigestAlgorithm: UInt8, Sendable, Hashable {
-        /// XXH3, 128 bits, canonical (big-endian) form: integrity against faults, TLS protects against people.
+        /// XXH3, 128 bits, canonical (big-endian) form. It detects faults; TLS protects against attackers.
         case xxh3 = 1
         case sha256 = 2
     }
@@ -349,7 +351,7 @@ package struct ResourceEnd: Sendable, Hashable {
     }
 }
 
-/// What a data connection is asked for with.
+/// The request for a data connection.
 package struct DataTicket: Sendable, Hashable {
     package var transfer: TransferID
     package var token: DataToken
@@ -359,22 +361,22 @@ package struct DataTicket: Sendable, Hashable {
     }
 }
 
-/// `WireLimits.dataToken` random bytes that only the two peers of a control connection have seen.
+/// `WireLimits.dataToken` random bytes that only the two peers of a control connection know.
 package struct DataToken: Sendable, Hashable {
     package let bytes: [UInt8]
 
-    /// `nil` for another length than `WireLimits.dataToken`.
+    /// Creates a token; `nil` for any other length than `WireLimits.dataToken`.
     package init?(bytes: [UInt8]) {
         guard bytes.count == WireLimits.dataToken else { return nil }
         self.bytes = bytes
     }
 
-    /// A fresh one from the system's randomness.
+    /// Creates a fresh token from the system's randomness.
     package init() {
         self.bytes = .random(count: WireLimits.dataToken)
     }
 
-    /// A fresh one; what the generator makes must not be guessable.
+    /// Creates a fresh token. The generator's output must be unpredictable.
     package init(using generator: inout some RandomNumberGenerator) {
         self.bytes = (0..<WireLimits.dataToken).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
     }

@@ -4,17 +4,18 @@ import NIOCore
     import Glibc
 #endif
 
-/// Unreliable messages come by the hundred in one read, and each has little to say for itself: taken together they cost a fraction of what
-/// as many frames do.
+/// Unreliable messages often arrive by the hundred in one read, and each is small. Decoding them together costs a fraction of decoding as
+/// many frames.
 extension FrameDecoder {
-    /// The fewest that are taken together: fewer come from ``next()``, with whatever stands between them.
+    /// The fewest messages that are taken together. Fewer come from ``next()``, along with any other frames between them.
     package static let shortestRun = 8
-    /// The most bytes of bodies in one run. They share their storage, so that a reader that keeps one message keeps no more than this.
+    /// The most bytes of bodies in one run. The bodies share their storage, so a reader that keeps one message keeps no more than this.
     package static let runBytes = 16 * 1024
 
-    /// A run of unreliable messages, whole and of one content type, at the front of what was fed; empty where there is none.
+    /// Takes a run of unreliable messages, complete and of one content type, from the front of the fed bytes; empty if there is none.
     ///
-    /// They are what ``next()`` would have given, and everything else is left to it: what is too long, cut off or against the protocol too.
+    /// ``next()`` would have returned the same messages. Everything else is left to it, including frames that are too long, truncated or
+    /// invalid.
     package mutating func takeUnreliable() -> [MessageFrame] {
         guard case .header = self.state, self.phase == .proven, self.partial.readableBytes == 0 else { return [] }
         let run = self.current.withUnsafeReadableBytes { UnreliableRun.first(in: $0) }
@@ -25,11 +26,11 @@ extension FrameDecoder {
     }
 }
 
-/// See ``FrameDecoder/takeUnreliable()``.
+/// A run of messages, see ``FrameDecoder/takeUnreliable()``.
 private struct UnreliableRun {
-    /// Where one message lies in the bytes: its payload, and in that its content type and its body.
+    /// The position of one message in the bytes: its payload, and in it the content type and the body.
     private struct Place {
-        /// Before the content type: session, id, mode, sequence, time and the content type's length.
+        /// The fields before the content type: session, id, mode, sequence, time and the content type's length.
         static let head = 16 + 16 + 1 + 8 + 8 + 1
         static let mode = 16 + 16
         static let tail = 4
@@ -38,8 +39,8 @@ private struct UnreliableRun {
         let contentType: Range<Int>
         let body: Range<Int>
 
-        /// The message whose header begins at `start`; `nil` where that is no whole and short unreliable message. All sums are of lengths
-        /// that are checked against limits far below what an `Int` holds.
+        /// The message whose header begins at `start`; `nil` unless it is a complete and short unreliable message. All sums are of lengths
+        /// that were checked against limits far below `Int.max`.
         init?(_ bytes: UnsafeRawBufferPointer, at start: Int) {
             let payload = start + WireLimits.frameHeaderLength
             guard bytes.count - payload >= Self.head + Self.tail, bytes[start + 4] == FrameType.message.rawValue,
@@ -59,14 +60,14 @@ private struct UnreliableRun {
     }
 
     let messages: [MessageFrame]
-    /// Of all of them together, in bytes.
+    /// The length of all messages together, in bytes.
     let length: Int
 
     static func first(in bytes: UnsafeRawBufferPointer) -> UnreliableRun? {
         guard let first = Place(bytes, at: 0) else { return nil }
         let typeBytes = UnsafeRawBufferPointer(rebasing: bytes[first.contentType])
         guard let contentType = String(validating: typeBytes, as: UTF8.self), MessageFrame.isContentType(contentType) else { return nil }
-        // Where it ends first: their bodies are to have one storage of their own, which nothing may be written to once it is shared.
+        // First determines the end of the run: the bodies get a common storage, which must not be written to once it is shared.
         var (count, end, bodies) = (0, 0, 0)
         while let place = Place(bytes, at: end), bodies + place.body.count <= FrameDecoder.runBytes,
             Self.equal(typeBytes, UnsafeRawBufferPointer(rebasing: bytes[place.contentType]))

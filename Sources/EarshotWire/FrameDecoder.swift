@@ -2,14 +2,13 @@ package import NIOCore
 
 /// Cuts the bytes of a connection, after its preamble, into frames.
 ///
-/// The channel handler feeds each buffer that it reads and then calls ``next()`` until that gives `nil`. A frame that lies whole
-/// in one buffer shares its storage; only one that spans buffers is put together by copying. The data of a chunk or of a stream is
-/// never put together: where it spans buffers it comes out as several `resourceChunk` frames of consecutive offsets, or several
-/// `streamData` frames, which mean the same.
+/// The channel handler feeds each buffer that it reads and then calls ``next()`` until that returns `nil`. A frame within one buffer shares
+/// its storage; a frame that spans buffers is assembled by copying. The data of a chunk or of a stream is never assembled: if it spans
+/// buffers, it is returned as several `resourceChunk` frames of consecutive offsets, or several `streamData` frames, with the same meaning.
 ///
-/// Nothing is allocated on a header's word: what is held is what has arrived, and a length over the limit is refused from the header.
+/// A header alone allocates nothing: only bytes that have arrived are held, and a length over the limit is refused from the header.
 package struct FrameDecoder: Sendable {
-    /// Which limit holds: that for strangers, or that for a peer that has proven its key.
+    /// The limit that applies: the one for strangers, or the one for a peer that has proven its key.
     package enum Phase: Sendable, Hashable {
         case unproven
         case proven
@@ -24,25 +23,25 @@ package struct FrameDecoder: Sendable {
         case failed(WireError)
     }
 
-    /// Holds for headers that are not yet read: set to `proven` between the frame that proved the peer and the next.
+    /// The phase for headers that are not yet read. The handler sets it to `proven` between the frame that proved the peer and the next.
     package var phase: Phase = .unproven
     var state: State = .header
-    /// What was fed and not yet consumed.
+    /// Bytes that were fed and not yet consumed.
     var current = ByteBuffer()
-    /// The beginning of something that spans buffers.
+    /// The beginning of an element that spans buffers.
     var partial = ByteBuffer()
 
     package init() {}
 
-    /// Bytes that arrived and are part of no frame that ``next()`` has returned.
+    /// The number of bytes that arrived and belong to no frame that ``next()`` has returned.
     package var bufferedBytes: Int { self.partial.readableBytes + self.current.readableBytes }
 
-    /// Whether the bytes so far end between two frames; elsewhere, an end of the connection has cut one short.
+    /// Whether the bytes so far end between two frames. If not, the end of the connection has truncated a frame.
     package var isBetweenFrames: Bool {
         if case .header = self.state { self.bufferedBytes == 0 } else { false }
     }
 
-    /// Takes what the connection gave.
+    /// Adds bytes that were read from the connection.
     package mutating func feed(_ buffer: ByteBuffer) {
         if self.current.readableBytes == 0 {
             self.current = buffer
@@ -51,7 +50,7 @@ package struct FrameDecoder: Sendable {
         }
     }
 
-    /// What has arrived behind the last frame, for another decoder: the connection goes on in other frames.
+    /// Takes the bytes after the last frame for another decoder, because the connection continues with other frames.
     package mutating func takeRest() -> ByteBuffer {
         var rest = self.partial
         rest.writeImmutableBuffer(self.current)
@@ -60,7 +59,7 @@ package struct FrameDecoder: Sendable {
         return rest
     }
 
-    /// The next whole frame, or `nil` until more is fed. After an error every further call throws the same one.
+    /// Returns the next whole frame, or `nil` until more is fed. After an error every further call throws the same error.
     package mutating func next() throws(WireError) -> Frame? {
         do throws(WireError) {
             while true {
@@ -123,7 +122,7 @@ package struct FrameDecoder: Sendable {
             return .skipping(remaining: try self.accepted(length, of: number, limit: WireLimits.framePayload))
         }
         let accepted = try self.accepted(length, of: number, limit: type.payloadLimit)
-        // A chunk's head is read by itself, so a payload too short for it must not take from the frame after it.
+        // A chunk's head is read separately. A payload that is too short for it must not consume bytes of the next frame.
         let head = type == .resourceChunk ? ChunkHead.encodedLength : type == .streamData ? StreamDataHead.encodedLength : -1
         guard accepted > head else { throw .malformed(type, field: "data") }
         return .payload(type, length: accepted)
@@ -140,7 +139,7 @@ package struct FrameDecoder: Sendable {
         return Int(length)
     }
 
-    /// `count` bytes in one piece: a slice of what was fed where it holds them all, else a copy once the last has come.
+    /// Takes `count` bytes in one piece: a slice of the fed buffer if that holds them all, otherwise a copy once the last byte has arrived.
     private mutating func take(_ count: Int) -> ByteBuffer? {
         if self.partial.readableBytes == 0, let slice = self.current.readSlice(length: count) {
             self.releaseIfEmpty()
@@ -156,7 +155,7 @@ package struct FrameDecoder: Sendable {
         return whole
     }
 
-    /// What there is, at most `count` bytes; `nil` where there is nothing.
+    /// Takes the available bytes, at most `count`; `nil` if there are none.
     private mutating func takeUpTo(_ count: Int) -> ByteBuffer? {
         guard self.current.readableBytes > 0 else { return nil }
         let slice = self.current.readSlice(length: min(count, self.current.readableBytes))
@@ -164,7 +163,7 @@ package struct FrameDecoder: Sendable {
         return slice
     }
 
-    /// Lets go of a consumed buffer, so that an idle connection does not hold the last one it read.
+    /// Releases a consumed buffer, so that an idle connection does not hold the last one it read.
     mutating func releaseIfEmpty() {
         if self.current.readableBytes == 0 {
             self.current = ByteBuffer()

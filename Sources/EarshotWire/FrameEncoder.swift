@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// Turns frames into bytes. A field over its limit throws and leaves the buffer as it was.
+/// Encodes frames. A field over its limit throws and leaves the buffer unchanged.
 package enum FrameEncoder {
     /// Appends the whole frame, header included, to `buffer`.
     package static func encode(_ frame: Frame, into buffer: inout ByteBuffer) throws(WireError) {
@@ -9,13 +9,13 @@ package enum FrameEncoder {
         }
     }
 
-    /// Appends all of the frame but the bytes of a message's body or a chunk's or a stream's data, and returns those: written to the channel
-    /// right after `buffer`, they need not be copied. `nil` where the frame has no such bytes.
+    /// Appends the frame without the bytes of a message's body or a chunk's or a stream's data, and returns those; `nil` if the frame has
+    /// none. Written to the channel right after `buffer`, they need not be copied.
     package static func encodeHead(_ frame: Frame, into buffer: inout ByteBuffer) throws(WireError) -> ByteBuffer? {
         let start = buffer.writerIndex
         let type = frame.type
         var writer = PayloadWriter(type, into: buffer)
-        // The writer must own the only reference while it writes, and none afterwards: a second one would have the buffer copied.
+        // The writer must hold the only reference while it writes, and none afterwards: a second reference would make the buffer be copied.
         buffer = ByteBuffer()
         let bulk: ByteBuffer?
         do throws(WireError) {
@@ -37,7 +37,7 @@ package enum FrameEncoder {
         return bulk
     }
 
-    /// The payload of a hello: what the transcript binds.
+    /// Returns the payload of a hello, which the transcript binds.
     package static func payload(of hello: Hello) throws(WireError) -> [UInt8] {
         var buffer = ByteBuffer()
         try self.encode(.hello(hello), into: &buffer)

@@ -1,8 +1,8 @@
 package import NIOCore
 
-/// Turns one whole payload into a frame.
+/// Decodes whole payloads into frames.
 package enum FrameParser {
-    /// The frame whose payload is `payload`. The encoding is canonical: encoding the result gives the same bytes again.
+    /// Returns the frame whose payload is `payload`. The encoding is canonical: encoding the result gives the same bytes again.
     package static func parse(_ payload: ByteBuffer, of type: FrameType) throws(WireError) -> Frame {
         var reader = PayloadReader(payload, of: type)
         let frame = try self.fields(of: type, from: &reader)
@@ -204,7 +204,7 @@ package enum FrameParser {
     }
 }
 
-/// What comes before the bytes of a chunk.
+/// The fields before the bytes of a chunk.
 struct ChunkHead {
     /// The length of the encoded fields, in bytes.
     static let encodedLength = 16 + 8 + 4
@@ -222,7 +222,7 @@ struct ChunkHead {
     }
 }
 
-/// What comes before the bytes of a stream.
+/// The fields before the bytes of a stream.
 struct StreamDataHead {
     /// The length of the encoded fields, in bytes.
     static let encodedLength = 16 + 4
@@ -237,7 +237,7 @@ struct StreamDataHead {
 }
 
 extension MessageFrame {
-    /// Whether `text` may be a content type: 1 to 255 printable ASCII characters (0x20 to 0x7E), none of the outer ones a space.
+    /// Whether `text` may be a content type: 1 to 255 printable ASCII characters (0x20 to 0x7E), without a space at either end.
     package static func isContentType(_ text: String) -> Bool {
         let space = UInt8(ascii: " ")
         let bytes = text.utf8

@@ -1,6 +1,6 @@
-/// The numbers of the frames, and how long the payload of each may be.
+/// The type numbers of the frames, and the limits of their payloads.
 ///
-/// Numbers below 0x80 must be understood; a receiver skips an unknown one from 0x80 up.
+/// A receiver must understand numbers below 0x80. It skips an unknown number from 0x80 up.
 package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
     case hello = 0x01
     case proof = 0x02
@@ -50,8 +50,8 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
     /// The first number that a receiver may skip.
     package static let firstSkippable: UInt8 = 0x80
 
-    /// The longest payload of this type, in bytes: what its fields come to at their longest. A header that announces more is
-    /// refused before a byte of the payload is waited for.
+    /// The longest payload of this type, in bytes: the sum of its fields at their longest. A header that announces more is refused without
+    /// waiting for the payload.
     package var payloadLimit: Int {
         let identifier = 16
         let refusal = 2 + 2 + WireLimits.explanation
@@ -94,7 +94,7 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
 }
 
 extension Frame {
-    /// The number under which the frame travels.
+    /// The type number of the frame.
     package var type: FrameType {
         switch self {
         case .hello: .hello

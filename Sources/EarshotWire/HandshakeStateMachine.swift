@@ -1,17 +1,17 @@
-/// Who the other side has proven to be.
+/// A peer whose key is proven.
 package struct ProvenPeer: Sendable, Hashable {
     package let id: PeerID
     package let displayName: DisplayName
     /// SubjectPublicKeyInfo, DER.
     package let publicKey: [UInt8]
-    /// How its proof is signed, which fits its key.
+    /// The scheme of its proof, which fits its key.
     package let signatureScheme: SignatureScheme
     /// The protocol version in use: the highest that both sides speak.
     package let version: UInt8
     package let encryption: EncryptionPreference
     package let transport: TransportKind
     package let extensions: [HelloExtension]
-    /// What both sides signed; the comparison of digits derives from it.
+    /// The transcript that both sides signed. The comparison of digits derives from it.
     package let transcript: Transcript
 
     package init(
@@ -30,23 +30,23 @@ package struct ProvenPeer: Sendable, Hashable {
     }
 }
 
-/// Two strangers on a connection prove their keys to each other.
+/// The mutual proof of keys between two sides of a new connection.
 ///
-/// The initiator sends its hello at once. The responder answers with its own hello and its proof. The initiator checks the proof and
-/// sends its own, by which it is done; the responder checks that one and is done. Each side signs a digest of both hellos and of
-/// the transport under its own role, so that nothing of it can be changed on the way, replayed, or sent back.
+/// The initiator sends its hello at once. The responder answers with its own hello and its proof. The initiator checks that proof and sends
+/// its own, which completes its side. The responder checks it and is done. Each side signs a digest of both hellos and of the transport
+/// under its own role, so that nothing can be changed in transit, replayed, or reflected.
 ///
-/// The machine knows no sockets, clock or private key. Its owner, the connection's handler, strips the preamble
-/// (``PreambleDecoder``), tells it events and performs the actions: sends frames, signs, checks signatures with ``ProofVerifier``,
-/// and closes the connection when the handshake takes too long. After an action `refuse` it sends the error's refusal and closes.
+/// The machine knows no sockets, clock or private key. Its owner, the connection's handler, strips the preamble (``PreambleDecoder``),
+/// passes it events and performs the actions: it sends frames, signs, checks signatures with ``ProofVerifier``, and closes the connection
+/// when the handshake takes too long. After an action `refuse` it sends the error's refusal and closes.
 package struct HandshakeStateMachine: Sendable {
-    /// What carries the frames, and what it says of the other side.
+    /// The transport of the frames, with its evidence about the other side.
     package enum Carrier: Sendable, Hashable {
         /// TLS, with the key of the other side's certificate (SubjectPublicKeyInfo, DER).
         case tls(peerKey: [UInt8])
         case plaintext
 
-        /// What the transcript calls it.
+        /// The transport's name in the transcript.
         package var kind: TransportKind {
             switch self {
             case .tls: .tls
@@ -58,32 +58,32 @@ package struct HandshakeStateMachine: Sendable {
     package enum StartAction: Sendable, Hashable {
         /// Send the preamble and this hello.
         case send(Hello)
-        /// Wait for the initiator's.
+        /// Wait for the initiator's hello.
         case wait
         case refuse(WireError)
     }
 
     package enum ReceivedAction: Sendable, Hashable {
         case wait
-        /// Sign these bytes and give the signature to `signed`.
+        /// Sign these bytes and pass the signature to `signed`.
         case sign([UInt8])
-        /// Check this and give the outcome to `verified`.
+        /// Check this and pass the outcome to `verified`.
         case verify(ProofCheck)
         case refuse(WireError)
         /// The other side refused: close.
         case refused(Refusal)
-        /// The connection is over already.
+        /// The connection is already over.
         case ignore
     }
 
     package enum VerifiedAction: Sendable, Hashable {
-        /// Sign these bytes and give the signature to `signed`.
+        /// Sign these bytes and pass the signature to `signed`.
         case sign([UInt8])
         /// The responder is done.
         case proven(ProvenPeer)
         case refuse(WireError)
-        /// Refuse with `preferenceRewritten` where one of these verifies, else with `badProof`: they are what the peer has signed
-        /// if a man in the middle changed an encryption preference.
+        /// Refuse with `preferenceRewritten` if one of these verifies, otherwise with `badProof`. They are the proofs that the peer would
+        /// have signed if an attacker in the middle had changed an encryption preference.
         case refuseUnproven(rewritten: [ProofCheck])
     }
 
@@ -115,11 +115,11 @@ package struct HandshakeStateMachine: Sendable {
     private let isTLSPinned: @Sendable (PeerID) -> Bool
     private var theirHello: Hello?
     private var state: State = .idle
-    /// Whether this side's preamble and hello have gone out: a refusal before them needs the preamble in front of it.
+    /// Whether this side's preamble and hello have been sent. A refusal before them must be preceded by the preamble.
     package private(set) var hasSentHello = false
 
-    /// A handshake with `hello` as this side's words, fresh nonce included. `expectedPeer` is the id that was dialled, if one was;
-    /// `isTLSPinned` tells of a peer whether it is not taken in plaintext where this side's preference is `optional`.
+    /// Creates a handshake with `hello` as this side's hello, fresh nonce included. `expectedPeer` is the id that was dialled, if any.
+    /// `isTLSPinned` tells whether a peer is refused in plaintext when this side's preference is `optional`.
     package init(
         role: HandshakeRole, hello: Hello, carrier: Carrier, expectedPeer: PeerID? = nil,
         isTLSPinned: @escaping @Sendable (PeerID) -> Bool = { _ in false }
@@ -131,12 +131,12 @@ package struct HandshakeStateMachine: Sendable {
         self.isTLSPinned = isTLSPinned
     }
 
-    /// Whether the other side has proven its key and this side has sent what proves its own.
+    /// Whether the other side has proven its key and this side has sent its own proof.
     package var isProven: Bool {
         if case .proven = self.state { true } else { false }
     }
 
-    /// The connection (and TLS, where it carries it) stands.
+    /// Starts the handshake on an established connection (including TLS, if used).
     package mutating func start() -> StartAction {
         switch (self.state, self.role) {
         case (.idle, .initiator):
@@ -152,7 +152,7 @@ package struct HandshakeStateMachine: Sendable {
         }
     }
 
-    /// A frame came.
+    /// Returns the action on a received frame.
     package mutating func received(_ frame: Frame) -> ReceivedAction {
         switch (self.state, frame) {
         case (.failed, _):
@@ -174,7 +174,7 @@ package struct HandshakeStateMachine: Sendable {
         }
     }
 
-    /// The check that `received` asked for has been made.
+    /// Takes the outcome of the check that `received` requested.
     package mutating func verified(_ isValid: Bool) -> VerifiedAction {
         switch (self.state, isValid, self.role) {
         case (.verifying(let peer, _), true, .initiator):
@@ -196,7 +196,7 @@ package struct HandshakeStateMachine: Sendable {
         }
     }
 
-    /// The signature that `received` or `verified` asked for has been made.
+    /// Takes the signature that `received` or `verified` requested.
     package mutating func signed(_ signature: [UInt8]) -> SignedAction {
         switch (self.state, self.role) {
         case (.signing(let peer), .initiator):
@@ -230,7 +230,7 @@ package struct HandshakeStateMachine: Sendable {
         }
     }
 
-    /// Everything about the other side's hello that needs no signature.
+    /// Checks everything about the peer's hello that needs no signature.
     private func checked(_ theirs: Hello) throws(WireError) -> ProvenPeer {
         let ours = self.hello
         guard theirs.publicKey != ours.publicKey else { throw .ownKey }
@@ -259,7 +259,7 @@ package struct HandshakeStateMachine: Sendable {
             extensions: theirs.extensions, transcript: try self.transcript(ours, theirs))
     }
 
-    /// The encoding is canonical, so that encoding what was decoded gives the bytes that came.
+    /// Returns the transcript. The encoding is canonical, so encoding a decoded hello gives the received bytes.
     private func transcript(_ ours: Hello, _ theirs: Hello) throws(WireError) -> Transcript {
         let (ourPayload, theirPayload) = (try FrameEncoder.payload(of: ours), try FrameEncoder.payload(of: theirs))
         return switch self.role {
@@ -268,7 +268,7 @@ package struct HandshakeStateMachine: Sendable {
         }
     }
 
-    /// What the peer has signed if either preference was another one on its side.
+    /// Returns the proofs that the peer would have signed if either preference had been different on its side.
     private func rewrittenChecks(_ peer: ProvenPeer, _ proof: Proof) -> [ProofCheck] {
         guard let theirHello = self.theirHello else { return [] }
         var checks: [ProofCheck] = []

@@ -1,4 +1,4 @@
-/// A later addition that one side's hello announces.
+/// An addition to the protocol that one side's hello announces.
 package struct HelloExtension: Sendable, Hashable {
     package var type: UInt16
     package var data: [UInt8]
@@ -10,10 +10,10 @@ package struct HelloExtension: Sendable, Hashable {
 
     /// In an initiator's hello: this is a data connection. Its data is empty, and ignored.
     package static let dataConnection = HelloExtension(type: 1, data: [])
-    /// In either side's hello: it knows the frames by which a stream moves to a data connection. Its data is empty, and ignored.
+    /// In either side's hello: the side supports the frames by which a stream moves to a data connection. Its data is empty, and ignored.
     package static let streamReroute = HelloExtension(type: 2, data: [])
-    /// In either side's hello: it knows the frames of groups. Its data is empty, and ignored.
+    /// In either side's hello: the side supports the frames of groups. Its data is empty, and ignored.
     package static let groups = HelloExtension(type: 3, data: [])
-    /// In either side's hello: it takes offers of files with their attributes. Its data is empty, and ignored.
+    /// In either side's hello: the side accepts offers of files with their attributes. Its data is empty, and ignored.
     package static let fileAttributes = HelloExtension(type: 4, data: [])
 }

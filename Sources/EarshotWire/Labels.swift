@@ -1,6 +1,6 @@
-/// What makes a label (a display name, a service type, ...) unacceptable, in words for a person.
+/// The reason why a label (a display name, a service type, ...) is not acceptable, as text for a user.
 public struct LabelError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// One lower-case sentence: what is wrong and what would be right.
+    /// One lower-case sentence: what is wrong and what would be valid.
     public let description: String
 }
 
@@ -11,10 +11,10 @@ public struct DisplayName: Sendable, Hashable, Codable, CustomStringConvertible 
     /// The longest name, in bytes of UTF-8: one DNS label (RFC 6763 section 4.1.1).
     public static let byteLimit = 63
 
-    /// The name as it came.
+    /// The name as given.
     public let description: String
 
-    /// Accepts a name within the limits.
+    /// Creates a name, checking the limits.
     public init(_ text: String) throws(LabelError) {
         guard (1...Self.byteLimit).contains(text.utf8.count) else {
             throw LabelError(description: "a display name is 1 to \(Self.byteLimit) bytes of UTF-8, not \(text.utf8.count)")
@@ -25,7 +25,7 @@ public struct DisplayName: Sendable, Hashable, Codable, CustomStringConvertible 
         self.description = text
     }
 
-    /// Decodes a string within the limits.
+    /// Decodes a string, checking the limits.
     public init(from decoder: any Decoder) throws {
         self = try decoder.label { text throws(LabelError) in try Self(text) }
     }
@@ -37,7 +37,7 @@ public struct DisplayName: Sendable, Hashable, Codable, CustomStringConvertible 
     }
 }
 
-/// What kind of peers see each other: 1 to 15 of `a-z 0-9 -`, at least one letter, no hyphen at either end or doubled.
+/// The service that connects peers with each other: 1 to 15 of `a-z 0-9 -`, at least one letter, no hyphen at either end or doubled.
 ///
 /// Advertised as `_TYPE._tcp` (RFC 6335 section 5.1, RFC 6763 section 7).
 public struct ServiceType: Sendable, Hashable, Codable, CustomStringConvertible {
@@ -47,7 +47,7 @@ public struct ServiceType: Sendable, Hashable, Codable, CustomStringConvertible 
     /// The bare type, without underscore or protocol.
     public let description: String
 
-    /// Accepts a type within the limits.
+    /// Creates a type, checking the limits.
     public init(_ text: String) throws(LabelError) {
         let bytes = Array(text.utf8)
         let isLetter = { (byte: UInt8) in (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
@@ -65,7 +65,7 @@ public struct ServiceType: Sendable, Hashable, Codable, CustomStringConvertible 
         self.description = text
     }
 
-    /// Decodes a string within the limits.
+    /// Decodes a string, checking the limits.
     public init(from decoder: any Decoder) throws {
         self = try decoder.label { text throws(LabelError) in try Self(text) }
     }
@@ -78,7 +78,7 @@ public struct ServiceType: Sendable, Hashable, Codable, CustomStringConvertible 
 }
 
 extension Decoder {
-    /// A string within the limits of a label.
+    /// Decodes a string, checking a label's limits.
     func label<Label>(_ read: (String) throws(LabelError) -> Label) throws -> Label {
         let container = try self.singleValueContainer()
         let text = try container.decode(String.self)

@@ -1,14 +1,14 @@
 package import NIOCore
 
-/// Encodes messages that differ by their id and body alone: what they have in common is encoded once, and copied.
+/// Encodes messages that differ only by their id and body. The common part is encoded once, and copied.
 package struct MessageTemplate: Sendable {
-    /// What the messages have in common.
+    /// The content type of all messages.
     package let contentType: String
     /// The whole frame of an empty message with an id of zeros.
     private let empty: ByteBuffer
 
-    /// For messages like this one.
-    /// - Throws: where a field is over its limit.
+    /// Creates a template for messages like this one.
+    /// - Throws: `malformed` for a field over its limit.
     package init(_ message: MessageFrame) throws(WireError) {
         var message = message
         message.id = MessageID(high: 0, low: 0)
@@ -25,7 +25,7 @@ package struct MessageTemplate: Sendable {
         let length = self.empty.readableBytes
         buffer.writeImmutableBuffer(self.empty)
         buffer.setInteger(UInt32(clamping: length - WireLimits.frameHeaderLength + body.readableBytes), at: start)
-        // Behind the session.
+        // The id follows the session.
         buffer.setInteger(id.high, at: start + WireLimits.frameHeaderLength + 16)
         buffer.setInteger(id.low, at: start + WireLimits.frameHeaderLength + 24)
         buffer.setInteger(UInt32(clamping: body.readableBytes), at: start + length - 4)

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Reads the fields of one frame's payload; whatever is not exactly as specified throws `WireError.malformed`.
+/// Reads the fields of one frame's payload. Any deviation from the specification throws `WireError.malformed`.
 struct PayloadReader {
     private let type: FrameType
     private var buffer: ByteBuffer
@@ -12,23 +12,23 @@ struct PayloadReader {
 
     func malformed(_ field: String) -> WireError { .malformed(self.type, field: field) }
 
-    /// How many bytes are left.
+    /// The number of bytes that are left.
     var rest: Int { self.buffer.readableBytes }
 
-    /// An integer in network order.
+    /// Reads an integer in network order.
     mutating func integer<Value: FixedWidthInteger>(_ field: String, as: Value.Type = Value.self) throws(WireError) -> Value {
         guard let value = self.buffer.readInteger(as: Value.self) else { throw self.malformed(field) }
         return value
     }
 
-    /// An integer within `range`.
+    /// Reads an integer within `range`.
     mutating func integer<Value: FixedWidthInteger>(_ field: String, in range: ClosedRange<Value>) throws(WireError) -> Value {
         let value = try self.integer(field, as: Value.self)
         guard range.contains(value) else { throw self.malformed(field) }
         return value
     }
 
-    /// One byte that stands for a case.
+    /// Reads one byte that stands for a case.
     mutating func choice<Choice: RawRepresentable>(_ field: String, as: Choice.Type = Choice.self) throws(WireError) -> Choice
     where Choice.RawValue == UInt8 {
         guard let choice = Choice(rawValue: try self.integer(field)) else { throw self.malformed(field) }
@@ -39,7 +39,7 @@ struct PayloadReader {
         WireID(high: try self.integer(field), low: try self.integer(field))
     }
 
-    /// A run of bytes of a length known beforehand, shared with the payload.
+    /// Reads the given number of bytes, sharing storage with the payload.
     mutating func slice(_ field: String, count: Int) throws(WireError) -> ByteBuffer {
         guard let slice = self.buffer.readSlice(length: count) else { throw self.malformed(field) }
         return slice
@@ -49,7 +49,7 @@ struct PayloadReader {
         Array(try self.slice(field, count: count).readableBytesView)
     }
 
-    /// A length of the given width, within `range`.
+    /// Reads a length of the given width, within `range`.
     mutating func length<Length: FixedWidthInteger & UnsignedInteger>(
         _ field: String, as: Length.Type, in range: ClosedRange<Int>
     ) throws(WireError) -> Int {
@@ -59,12 +59,12 @@ struct PayloadReader {
         return length
     }
 
-    /// Bytes behind a u16 length.
+    /// Reads bytes behind a u16 length.
     mutating func bytes(_ field: String, in range: ClosedRange<Int>) throws(WireError) -> [UInt8] {
         try self.bytes(field, count: try self.length(field, as: UInt16.self, in: range))
     }
 
-    /// UTF-8 of a length known beforehand, refused rather than repaired.
+    /// Reads UTF-8 of the given length; invalid UTF-8 is refused rather than repaired.
     mutating func text(_ field: String, count: Int) throws(WireError) -> String {
         guard let text = String(validating: try self.slice(field, count: count).readableBytesView, as: UTF8.self) else {
             throw self.malformed(field)
@@ -72,7 +72,7 @@ struct PayloadReader {
         return text
     }
 
-    /// Nothing may follow the last field.
+    /// Checks that nothing follows the last field.
     consuming func finish() throws(WireError) {
         guard self.buffer.readableBytes == 0 else { throw self.malformed("end") }
     }

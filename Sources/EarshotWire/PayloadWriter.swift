@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Writes the fields of one frame's payload, under the same limits as ``PayloadReader`` reads them.
+/// Writes the fields of one frame's payload, under the same limits as ``PayloadReader``.
 struct PayloadWriter {
     private let type: FrameType
     private(set) var buffer: ByteBuffer
@@ -10,7 +10,7 @@ struct PayloadWriter {
         self.buffer = buffer
     }
 
-    /// Moves what was written out of the writer, which keeps no reference to it.
+    /// Moves the written bytes out of the writer, which keeps no reference to them.
     mutating func giveBack(_ buffer: inout ByteBuffer) {
         swap(&self.buffer, &buffer)
     }
@@ -38,19 +38,19 @@ struct PayloadWriter {
         self.buffer.writeInteger(length)
     }
 
-    /// Bytes without a length, exactly `count` of them.
+    /// Writes exactly `count` bytes, without a length.
     mutating func bytes(_ field: String, _ bytes: [UInt8], count: Int) throws(WireError) {
         guard bytes.count == count else { throw self.malformed(field) }
         self.buffer.writeBytes(bytes)
     }
 
-    /// Bytes behind a u16 length.
+    /// Writes bytes behind a u16 length.
     mutating func bytes(_ field: String, _ bytes: [UInt8], in range: ClosedRange<Int>) throws(WireError) {
         try self.length(field, bytes.count, as: UInt16.self, in: range)
         self.buffer.writeBytes(bytes)
     }
 
-    /// UTF-8 behind a length of the given width.
+    /// Writes UTF-8 behind a length of the given width.
     mutating func text<Length: FixedWidthInteger & UnsignedInteger>(
         _ field: String, _ text: String, as: Length.Type, in range: ClosedRange<Int>
     ) throws(WireError) {

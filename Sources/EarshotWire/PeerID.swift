@@ -1,19 +1,19 @@
 import Crypto
 
-/// Who a peer is: the SHA-256 of its public key (SubjectPublicKeyInfo, DER).
+/// The identity of a peer: the SHA-256 of its public key (SubjectPublicKeyInfo, DER).
 ///
-/// Written as 52 characters of RFC 4648 base32 without padding. It is stable across restarts, names and addresses,
-/// and is the only thing by which peers are compared.
+/// The text form is 52 characters of RFC 4648 base32 without padding. The id is independent of restarts, names and addresses, and peers are
+/// compared by it alone.
 public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringConvertible {
     /// The digest's length in bytes.
     public static let byteCount = 32
-    /// The written form's length in characters.
+    /// The text form's length in characters.
     public static let textLength = 52
-    /// The fewest leading characters by which a person may name a peer.
+    /// The fewest leading characters that identify a peer in a user's input.
     public static let shortestPrefix = 8
 
-    /// The digest in quarters, each in network order. An array would be counted each time that an id is handed on, and an id is the key of
-    /// most tables.
+    /// The digest in quarters, each in network order. An array would be reference-counted each time an id is passed on, and an id is the
+    /// key of most tables.
     private let first: UInt64
     private let second: UInt64
     private let third: UInt64
@@ -24,19 +24,19 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
         withUnsafeBytes(of: (self.first.bigEndian, self.second.bigEndian, self.third.bigEndian, self.fourth.bigEndian), Array.init)
     }
 
-    /// The id of the peer whose public key has this SubjectPublicKeyInfo, DER-encoded.
+    /// Creates the id of the peer whose public key has this SubjectPublicKeyInfo, DER-encoded.
     public init(subjectPublicKeyInfo: some Sequence<UInt8>) {
         self = SHA256.hash(data: Array(subjectPublicKeyInfo)).withUnsafeBytes(Self.init(digest:))
     }
 
-    /// An id from its digest; `nil` unless it is `byteCount` bytes.
+    /// Creates an id from its digest; `nil` unless it is `byteCount` bytes.
     public init?(bytes: some Sequence<UInt8>) {
         let bytes = Array(bytes)
         guard bytes.count == Self.byteCount else { return nil }
         self = bytes.withUnsafeBytes(Self.init(digest:))
     }
 
-    /// From `byteCount` bytes.
+    /// Creates an id from `byteCount` bytes.
     private init(digest: UnsafeRawBufferPointer) {
         self.first = UInt64(bigEndian: digest.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
         self.second = UInt64(bigEndian: digest.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
@@ -44,7 +44,7 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
         self.fourth = UInt64(bigEndian: digest.loadUnaligned(fromByteOffset: 24, as: UInt64.self))
     }
 
-    /// An id from its written form, in either case.
+    /// Creates an id from its text form, in either case.
     public init?(_ description: String) {
         guard description.utf8.count == Self.textLength, let bytes = Base32.decode(description) else { return nil }
         self.init(bytes: bytes)
@@ -53,18 +53,19 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
     /// 52 characters of upper-case base32.
     public var description: String { Base32.encode(self.bytes) }
 
-    /// Half of the digest tells as many peers apart as a table can hold; all of it would be most of the cost of a look-up.
+    /// Hashes half of the digest, which suffices to distinguish the peers in a table. Hashing all of it would dominate the cost of a
+    /// lookup.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(self.first)
         hasher.combine(self.second)
     }
 
-    /// Order of the digests' bytes: what decides crossing invitations and simultaneous dials.
+    /// Compares the digests' bytes. The order decides crossing invitations and simultaneous dials.
     public static func < (lhs: PeerID, rhs: PeerID) -> Bool {
         (lhs.first, lhs.second, lhs.third, lhs.fourth) < (rhs.first, rhs.second, rhs.third, rhs.fourth)
     }
 
-    /// Decodes the written form.
+    /// Decodes the text form.
     public init(from decoder: any Decoder) throws {
         let text = try decoder.singleValueContainer().decode(String.self)
         guard let id = PeerID(text) else {
@@ -74,7 +75,7 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
         self = id
     }
 
-    /// Encodes the written form.
+    /// Encodes the text form.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(self.description)

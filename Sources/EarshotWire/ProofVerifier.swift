@@ -17,14 +17,14 @@ package struct ProofCheck: Sendable, Hashable {
     }
 }
 
-/// Checks signatures; the one place that knows schemes.
+/// Checks signatures. The only code that knows the schemes.
 package enum ProofVerifier {
-    /// The length of an RSA key that is taken, in bits: what its signature has room for at the most.
+    /// The range of accepted RSA key sizes, in bits. The limit of a signature bounds it.
     package static let rsaKeyBits = 2048...WireLimits.signature * 8
-    /// What stands before the 32 bytes of an Ed25519 key in its SubjectPublicKeyInfo (RFC 8410 section 4).
+    /// The prefix of a 32-byte Ed25519 key in its SubjectPublicKeyInfo (RFC 8410 section 4).
     package static let ed25519Prefix: [UInt8] = [0x30, 0x2A, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x03, 0x21, 0x00]
 
-    /// A key that is of its scheme's kind, and in its one canonical DER form: else a key could have several peer ids.
+    /// A key of its scheme's kind, in its only canonical DER form. With several forms, a key could have several peer ids.
     private enum Key {
         case p256(P256.Signing.PublicKey)
         case p384(P384.Signing.PublicKey)
@@ -56,10 +56,10 @@ package enum ProofVerifier {
         }
     }
 
-    /// Whether the scheme is one that is verified here, and the key (SubjectPublicKeyInfo, DER) one of its kind in its canonical form.
+    /// Whether the scheme can be verified here, and the key (SubjectPublicKeyInfo, DER) is of its kind and in canonical form.
     package static func supports(_ scheme: SignatureScheme, of publicKey: [UInt8]) -> Bool { Key(publicKey, for: scheme) != nil }
 
-    /// Whether the signature is the key's over the input. `false` also for a signature that does not parse, and where the key does not fit
+    /// Whether the signature over the input was made with the key. Also `false` if the signature does not parse, or the key does not fit
     /// the scheme (``supports(_:of:)``).
     package static func isValid(_ check: ProofCheck) -> Bool {
         switch Key(check.publicKey, for: check.scheme) {

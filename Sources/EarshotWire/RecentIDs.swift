@@ -1,10 +1,10 @@
-/// A bounded memory of identifiers, the oldest forgotten first: what is over but may still be spoken of by frames under way.
+/// A bounded memory of ids that are over but may still occur in frames in flight. The oldest are evicted.
 ///
-/// An honest side may end more than fit before the first late frame comes, so that one frame may come for each that was forgotten.
+/// An honest side may end more than fit before the first late frame arrives. One late frame is therefore accepted for each evicted id.
 struct RecentIDs<ID: Hashable & Sendable>: Sendable {
     private let capacity: Int
     private var ids: [ID] = []
-    /// How many were forgotten for want of room, and not spoken of since as far as can be told.
+    /// The number of evicted ids for which no late frame has been accepted yet.
     private var forgotten = 0
 
     init(capacity: Int) { self.capacity = capacity }
@@ -17,13 +17,13 @@ struct RecentIDs<ID: Hashable & Sendable>: Sendable {
         self.ids.append(id)
     }
 
-    /// Whether the last `capacity` hold it.
+    /// Whether the last `capacity` ids include this one.
     func contains(_ id: ID) -> Bool { self.ids.contains(id) }
 
-    /// Whether it may be one of all that were inserted.
+    /// Whether this may be one of all inserted ids.
     func mayHaveHeld(_ id: ID) -> Bool { self.forgotten > 0 || self.contains(id) }
 
-    /// Forgets `id`, or one that was forgotten before and may be it; `false` where it cannot have been one of them.
+    /// Removes `id`, or counts it as one of the evicted ids; `false` if it cannot be either.
     mutating func remove(_ id: ID) -> Bool {
         if let index = self.ids.firstIndex(of: id) {
             self.ids.remove(at: index)

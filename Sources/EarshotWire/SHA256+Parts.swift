@@ -1,7 +1,7 @@
 import Crypto
 
 extension SHA256 {
-    /// The digest of several parts, each after its length (u32), so that no two lists of parts have one.
+    /// Returns the digest of several parts, each preceded by its length (u32), so that no two lists of parts share a digest.
     static func ofParts(_ parts: [[UInt8]]) -> SHA256Digest {
         var digest = SHA256()
         for part in parts {

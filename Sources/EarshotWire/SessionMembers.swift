@@ -1,6 +1,6 @@
-/// Which open transfers, or streams, of one connection belong to which session, oldest first: what ends when the session does.
+/// The open transfers, or streams, of one connection by session, oldest first. They end with their session.
 ///
-/// As few as the protocol lets be open at a time, so that looking through them costs little.
+/// The protocol bounds their number, so a linear search costs little.
 struct SessionMembers<ID: Hashable & Sendable>: Sendable {
     private var entries: [(id: ID, session: SessionID)] = []
 

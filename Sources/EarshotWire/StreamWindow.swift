@@ -1,28 +1,29 @@
-/// Where a stream that was accepted stands: which bytes may come next, and over which connection. Both sides keep the same one.
+/// The position of an accepted stream: which bytes may come next, and over which connection. Both sides keep the same state.
 ///
-/// The bytes begin on the control connection. The sender may ask once for a data connection, and once it stands move there, at an offset.
-/// The receiver may call them back, once, to the first byte that it lacks: that connection is lost, or never stood. From then on they stay.
+/// The bytes begin on the control connection. The sender may ask once for a data connection and, once it is established, move there at an
+/// offset. If that connection is lost, or was never established, the receiver may call the bytes back once, to the first byte that it
+/// lacks. From then on they stay on the control connection.
 struct StreamWindow: Sendable, Hashable {
     private enum Route: Sendable, Hashable {
-        /// On the control connection. `mayAsk` until the sender has asked for another one.
+        /// On the control connection. `mayAsk` is `true` until the sender has asked for a data connection.
         case control(mayAsk: Bool)
-        /// On the control connection still, while both sides open a data connection.
+        /// Still on the control connection, while both sides open a data connection.
         case asked
         /// On a data connection, from `next` on.
         case data
-        /// Called back to this byte; the sender has not said that it knows. Where it `mayEnd`, its end may be under way.
+        /// Called back to this byte; the sender has not confirmed yet. If `mayEnd`, its end may be in flight.
         case calledBack(to: UInt64, mayEnd: Bool)
     }
 
-    /// How a `stream-end` fits.
+    /// The verdict on a `stream-end`.
     enum End: Sendable, Hashable {
         case ends
-        /// It was under way when the bytes were called back, and comes again.
+        /// The end was in flight when the bytes were called back, and will be repeated.
         case late(StreamWindow)
         case wrong
     }
 
-    /// The first byte that has not come, or gone, over the control connection.
+    /// The first byte that has not been received, or sent, over the control connection.
     private(set) var next: UInt64 = 0
     private(set) var limit: UInt64
     private let first: UInt64
@@ -33,7 +34,7 @@ struct StreamWindow: Sendable, Hashable {
         self.first = limit
     }
 
-    /// The window after `count` more bytes on the control connection; `nil` where they are too many, or go another way.
+    /// Returns the window after `count` more bytes on the control connection; `nil` if they are too many, or take another route.
     func moved(by count: UInt64) -> StreamWindow? {
         switch self.route {
         case .control, .asked: break
@@ -46,7 +47,7 @@ struct StreamWindow: Sendable, Hashable {
         return moved
     }
 
-    /// The window with another limit; `nil` where it is lower.
+    /// Returns the window with another limit; `nil` if that is lower.
     func raised(to limit: UInt64) -> StreamWindow? {
         guard limit >= self.limit else { return nil }
         var raised = self
@@ -54,7 +55,7 @@ struct StreamWindow: Sendable, Hashable {
         return raised
     }
 
-    /// The sender, which is at `offset`, asks for a data connection; `nil` where it may not.
+    /// Returns the window after the sender, at `offset`, has asked for a data connection; `nil` if it may not ask.
     func asked(at offset: UInt64) -> StreamWindow? {
         guard self.route == .control(mayAsk: true), offset == self.next else { return nil }
         var asked = self
@@ -62,8 +63,8 @@ struct StreamWindow: Sendable, Hashable {
         return asked
     }
 
-    /// The sender goes on at `offset` over the other connection: the data connection, or having been called back the control connection;
-    /// `nil` where it may not.
+    /// Returns the window after the sender has switched at `offset`: to the data connection, or after a call back to the control
+    /// connection. `nil` if it may not switch.
     func switched(at offset: UInt64) -> StreamWindow? {
         var switched = self
         switch self.route {
@@ -76,9 +77,10 @@ struct StreamWindow: Sendable, Hashable {
         return switched
     }
 
-    /// The receiver calls the bytes back from the data connection, to one that it has not said to be taken; `nil` where it may not.
+    /// Returns the window after the receiver has called the bytes back from the data connection, to a byte that it has not acknowledged;
+    /// `nil` if it may not.
     ///
-    /// A limit is the first one and what was taken, so that the sender knows what it need not keep.
+    /// A limit is the first limit plus the bytes taken, so the sender knows which bytes it need not keep.
     func calledBack(to offset: UInt64, hasEnded: Bool) -> StreamWindow? {
         guard self.route == .data, offset >= max(self.next, self.limit - self.first), offset <= self.limit else { return nil }
         var back = self
@@ -86,7 +88,7 @@ struct StreamWindow: Sendable, Hashable {
         return back
     }
 
-    /// Whether a stream of this size may end here.
+    /// Returns whether a stream of this size may end here.
     func end(of size: UInt64) -> End {
         switch self.route {
         case .control, .asked: return size == self.next ? .ends : .wrong

@@ -1,23 +1,23 @@
-/// One step of two persons comparing digits (the DocC article "Verification"): the attempt that it belongs to, and what it says.
+/// One step of a comparison of digits between two users (the DocC article "Verification"): the attempt that it belongs to, and its content.
 package struct VerificationFrame: Sendable, Hashable {
     package enum Part: Sendable, Hashable {
-        /// A person here has asked; the commitment to this side's nonce, `WireLimits.verificationPart` bytes.
+        /// A user here has started the comparison. Carries the commitment to this side's nonce, `WireLimits.verificationPart` bytes.
         case begin(commitment: [UInt8])
-        /// A person here has asked too; this side's nonce, `WireLimits.verificationPart` bytes.
+        /// A user here has joined the comparison. Carries this side's nonce, `WireLimits.verificationPart` bytes.
         case answer(nonce: [UInt8])
-        /// The nonce that was committed to.
+        /// The committed nonce.
         case reveal(nonce: [UInt8])
         /// The attempt is over, on either side.
         case end(EndReason)
     }
 
     package enum EndReason: UInt8, Sendable, Hashable, CaseIterable {
-        /// A person gave it up, or the attempt gave way to the other side's.
+        /// A user cancelled the attempt, or it yielded to the other side's.
         case givenUp = 1
         case timedOut = 2
-        /// A person says that the digits differ.
+        /// A user says that the digits differ.
         case mismatch = 3
-        /// Too many attempts on this side for now.
+        /// This side has had too many attempts for now.
         case busy = 4
     }
 
@@ -30,7 +30,7 @@ package struct VerificationFrame: Sendable, Hashable {
         self.part = part
     }
 
-    /// The number under which it travels.
+    /// The type number of the frame.
     package var type: FrameType {
         switch self.part {
         case .begin: .verifyBegin
@@ -41,8 +41,8 @@ package struct VerificationFrame: Sendable, Hashable {
     }
 }
 
-/// See ``InvitationKind``.
+/// A tag type, see ``InvitationKind``.
 public enum VerificationKind: Sendable {}
 
-/// Names one attempt at comparing digits, made by the side that begins it.
+/// The id of one attempt at comparing digits, made by the side that begins it.
 public typealias VerificationID = WireID<VerificationKind>

@@ -1,44 +1,46 @@
-/// Two persons compare digits over one connection: who has asked, what was committed to, and what the digits are.
+/// The comparison of digits by two users over one connection: the requests, the commitments and the digits.
 ///
-/// Either side may begin. The side whose person asks first commits to a nonce; the other one answers with its own once its person has
-/// asked too; the first reveals, and both have the digits. When both begin at once, the attempt of the lower peer id stands, as with
-/// invitations. The owner starts a new machine with each connection, whose transcript the digits are bound to, keeps the time, and does
-/// what the actions say; it brings the randomness.
+/// Either side may begin. The side whose user asks first commits to a nonce. The other side answers with its own nonce once its user has
+/// asked too. The first side then reveals its nonce, and both have the digits. If both begin at once, the attempt of the lower peer id
+/// stands, as with invitations.
+///
+/// The owner starts a new machine with each connection, whose transcript the digits are bound to. The owner keeps the time, performs the
+/// actions and supplies the randomness.
 package struct VerificationStateMachine: Sendable {
     package enum StartAction: Sendable, Hashable {
-        /// Send this, and wait.
+        /// Send this frame, and wait.
         case send(VerificationFrame)
-        /// This side has asked already.
+        /// This side has already asked.
         case alreadyUnderWay
     }
 
     package enum ReceivedAction: Sendable, Hashable {
-        /// The other side's person has asked: tell the one here, and `start` when they ask too.
+        /// The peer's user has asked: tell the user here, and call `start` when they ask too.
         case requested
-        /// Send this: the attempt here gives way to the other side's. Then `start` again, by which that is answered.
+        /// Send this frame: the attempt here yields to the peer's. Then call `start` again, which answers the peer's attempt.
         case givesWay(VerificationFrame)
-        /// Send this, then show the digits.
+        /// Send this frame, then show the digits.
         case reveal(VerificationFrame, digits: String)
         /// Show the digits.
         case show(digits: String)
-        /// The other side has ended the attempt.
+        /// The peer has ended the attempt.
         case ended(VerificationFrame.EndReason)
-        /// Explained by frames crossing: nothing to do.
+        /// Explained by crossing frames: nothing to do.
         case ignore
-        /// What was revealed is not what was committed to: the peer has tried to choose the digits. Refuse, and remember.
+        /// The revealed nonce does not match the commitment: the peer has tried to choose the digits. Refuse, and remember that.
         case falseReveal(WireError)
-        /// Out of order: refuse with this, and close.
+        /// Out of order: refuse with this error, and close.
         case violation(WireError)
     }
 
-    /// How far it has come.
+    /// The progress of the comparison.
     package enum Stage: Sendable, Hashable {
         case idle
-        /// The other side's person has asked, the one here has not.
+        /// The peer's user has asked, and the user here has not.
         case requested
-        /// The person here has asked, the other side's has not.
+        /// The user here has asked, and the peer's user has not.
         case waiting
-        /// Both have, and the other side's nonce is to come.
+        /// Both users have asked, and the peer's nonce has yet to arrive.
         case exchanging
         /// Both sides have the digits.
         case shown
@@ -52,7 +54,7 @@ package struct VerificationStateMachine: Sendable {
         case shown(VerificationID)
     }
 
-    /// How many ended attempts are remembered, because a frame of theirs may be on its way.
+    /// The number of ended attempts that are remembered, because frames of theirs may be in flight.
     private static let remembered = 32
 
     private let isLower: Bool
@@ -75,7 +77,8 @@ package struct VerificationStateMachine: Sendable {
         }
     }
 
-    /// The person here has asked. `nonce` is `WireLimits.verificationPart` random bytes, `id` a fresh one for an attempt of this side's own.
+    /// Starts or answers an attempt, because the user here has asked. `nonce` is `WireLimits.verificationPart` random bytes, and `id` a
+    /// fresh id in case this side begins.
     package mutating func start(id: VerificationID, nonce: [UInt8]) -> StartAction {
         switch self.state {
         case .idle:
@@ -94,7 +97,7 @@ package struct VerificationStateMachine: Sendable {
         }
     }
 
-    /// A frame came.
+    /// Returns the action on a received frame.
     package mutating func received(_ frame: VerificationFrame) -> ReceivedAction {
         switch frame.part {
         case .begin(let commitment): self.received(begin: frame.id, commitment)
@@ -165,7 +168,7 @@ package struct VerificationStateMachine: Sendable {
         return .ended(reason)
     }
 
-    /// This side ends the attempt: what to send, where there is one.
+    /// Ends the attempt on this side. Returns the frame to send, if there is an attempt.
     package mutating func end(_ reason: VerificationFrame.EndReason) -> VerificationFrame? {
         guard let id = self.current else { return nil }
         self.ended.insert(id)
@@ -173,7 +176,7 @@ package struct VerificationStateMachine: Sendable {
         return VerificationFrame(id: id, .end(reason))
     }
 
-    /// Whether this is the attempt under way.
+    /// Whether this is the current attempt.
     package func isAt(_ id: VerificationID) -> Bool { self.current == id }
 
     private var current: VerificationID? {

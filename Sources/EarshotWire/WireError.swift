@@ -1,48 +1,48 @@
-/// Why bytes, a frame or a handshake are not acceptable. Each closes its connection with the ``refusal`` that it maps to.
+/// The reason why bytes, a frame or a handshake are not acceptable. Each closes its connection with the ``refusal`` that it maps to.
 package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A field of a frame is cut short, too long, out of its range, not UTF-8, or followed by more.
+    /// A field of a frame is truncated, too long, out of its range, not UTF-8, or followed by more bytes.
     case malformed(FrameType, field: String)
     /// A header announces a longer payload than its type, or the phase of the connection, allows.
     case tooLong(type: UInt8, length: UInt32, limit: Int)
-    /// A frame of a number below 0x80 that this version does not know.
+    /// A frame with a number below 0x80 that this version does not know.
     case unknownType(UInt8)
-    /// A data connection goes on behind its end.
+    /// A data connection continues after its end.
     case afterDataEnd
-    /// A data connection's token is none that this side has given to this peer, or too old.
+    /// A data connection's token was not issued by this side to this peer, or has expired.
     case unknownToken
     /// The first bytes are not the preamble.
     case foreignPreamble
-    /// A frame that is not legal at this moment; `why` names the rule.
+    /// A frame that is not legal in this state; `why` names the rule.
     case outOfOrder(FrameType, why: String)
-    /// An event that the caller may not give in this state: a fault of this program, not of the peer.
+    /// An event that the caller may not send in this state: a bug in this program, not in the peer.
     case misuse
     /// The other side presented this side's own key.
     case ownKey
     /// The other side sent this side's own nonce back.
     case reflectedNonce
-    /// The hello's key is not the one that the TLS certificate carries.
+    /// The hello's key differs from the key of the TLS certificate.
     case keyNotOfCertificate
-    /// Another peer answered than the one that was dialled.
+    /// The peer that answered is not the one that was dialled.
     case notTheDialled(PeerID)
     /// The proof does not verify under the hello's key.
     case badProof
-    /// The two preferences agree on no transport, or on another than the one in use.
+    /// The two preferences agree on no transport, or on a different one than the one in use.
     case encryptionMismatch
-    /// Both preferences give TLS, and the connection is plaintext: a man in the middle has stripped it.
+    /// Both preferences yield TLS, and the connection is plaintext: an attacker in the middle has stripped TLS.
     case downgradeDetected
-    /// The peer signed another preference than the one that came, or was shown another than the one that was sent: a man in the
-    /// middle has rewritten it, to have plaintext.
+    /// The peer signed a different preference than was received, or received a different one than was sent: an attacker in the middle has
+    /// rewritten it to force plaintext.
     case preferenceRewritten
-    /// The peer has spoken TLS with this side before, and now comes in plaintext.
+    /// The peer has spoken TLS with this side before, and now connects in plaintext.
     case tlsPinned
     /// The two version ranges have nothing in common.
     case versionUnsupported
-    /// The other side is of another service type.
+    /// The peer has a different service type.
     case serviceMismatch
-    /// A signature scheme that this version cannot verify, or a key that is none of the scheme's kind in its canonical form.
+    /// A signature scheme that this version cannot verify, or a key that is not of the scheme's kind in its canonical form.
     case unsupportedScheme(SignatureScheme)
 
-    /// The number that the other side is told.
+    /// The error code for the peer.
     package var code: WireErrorCode {
         switch self {
         case .malformed, .tooLong, .unknownType, .afterDataEnd, .foreignPreamble, .outOfOrder, .reflectedNonce: .protocolViolation
@@ -57,10 +57,10 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What goes to the other side as the connection's last frame. It repeats nothing that the peer sent.
+    /// The refusal, which is the connection's last frame to the peer. It repeats none of the peer's input.
     package var refusal: Refusal { Refusal(code: self.code, explanation: self.description) }
 
-    /// One lower-case sentence; at most `WireLimits.explanation` bytes, because nothing in it is of the peer's length.
+    /// One lower-case sentence. It has at most `WireLimits.explanation` bytes, because no part depends on the peer's input.
     package var description: String {
         switch self {
         case .malformed(let type, let field): "the field \(field) of a \(type) frame is malformed"

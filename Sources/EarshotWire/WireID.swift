@@ -2,7 +2,7 @@ internal import Crypto
 
 /// A random 128-bit identifier of one kind of thing; the kinds do not mix.
 ///
-/// Written as a UUID is (RFC 9562 section 4), in lower case; read with or without hyphens, in either case.
+/// The text form is a UUID (RFC 9562 section 4), in lower case. Parsing accepts it with or without hyphens, in either case.
 public struct WireID<Kind>: Sendable, Hashable, Codable, LosslessStringConvertible {
     /// The identifier's length in bytes.
     public static var byteCount: Int { 16 }
@@ -12,13 +12,13 @@ public struct WireID<Kind>: Sendable, Hashable, Codable, LosslessStringConvertib
     /// The lower half.
     public let low: UInt64
 
-    /// An identifier from its two halves.
+    /// Creates an identifier from its two halves.
     public init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
     }
 
-    /// An identifier from its 16 bytes in network order; `nil` where they are more or fewer.
+    /// Creates an identifier from its 16 bytes in network order; `nil` for any other number of bytes.
     package init?(bytes: some Collection<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
         var halves: (high: UInt64, low: UInt64) = (0, 0)
@@ -26,7 +26,7 @@ public struct WireID<Kind>: Sendable, Hashable, Codable, LosslessStringConvertib
         self.init(high: halves.high, low: halves.low)
     }
 
-    /// The first 16 bytes of a digest.
+    /// Creates an identifier from the first 16 bytes of a digest.
     init(startOf digest: SHA256Digest) {
         var halves: (high: UInt64, low: UInt64) = (0, 0)
         for byte in digest.prefix(Self.byteCount) { halves = (halves.high << 8 | halves.low >> 56, halves.low << 8 | UInt64(byte)) }
@@ -36,29 +36,30 @@ public struct WireID<Kind>: Sendable, Hashable, Codable, LosslessStringConvertib
     /// The 16 bytes in network order.
     package var bytes: [UInt8] { withUnsafeBytes(of: (self.high.bigEndian, self.low.bigEndian), Array.init) }
 
-    /// A fresh identifier from the given source of randomness.
+    /// Creates a fresh identifier from the given source of randomness.
     public init(using generator: inout some RandomNumberGenerator) {
         self.init(high: generator.next(), low: generator.next())
     }
 
-    /// A fresh identifier from the system's randomness.
+    /// Creates a fresh identifier from the system's randomness.
     public static func random() -> Self {
-        // Not by way of a generator: that one has no size, so that its `inout` address is whatever was in the register, which the Thread
-        // Sanitizer takes for a variable that two threads change.
+        // Avoids `SystemRandomNumberGenerator`: it has no size, so its `inout` address is whatever was in the register, and the Thread
+        // Sanitizer reports that as a variable shared by two threads.
         Self(high: .random(in: .min ... .max), low: .random(in: .min ... .max))
     }
 
-    /// How many identifiers of one millisecond sort by their time.
+    /// The number of identifiers of one millisecond that sort by their time.
     package static var ticksPerMillisecond: Int64 { 4096 }
 
-    /// An identifier that sorts by its time, in parts of a millisecond since 1970 (RFC 9562 section 5.7, version 7, with the fraction of the
-    /// millisecond in `rand_a`): an index of many of them grows at its end. 62 bits are the randomness that is handed in.
+    /// Creates an identifier that sorts by its time, in fractions of a millisecond since 1970 (RFC 9562 section 5.7, version 7, with the
+    /// fraction of the millisecond in `rand_a`). An index of many such identifiers grows at its end. 62 bits come from the given
+    /// randomness.
     package static func timeOrdered(ticks: Int64, random: UInt64) -> Self {
         let (milliseconds, fraction) = UInt64(max(0, ticks)).quotientAndRemainder(dividingBy: UInt64(Self.ticksPerMillisecond))
         return Self(high: milliseconds << 16 | 0x7000 | fraction, low: 1 << 63 | random >> 2)
     }
 
-    /// An identifier from 32 hexadecimal digits, with or without the hyphens of a UUID.
+    /// Creates an identifier from 32 hexadecimal digits, with or without the hyphens of a UUID.
     public init?(_ description: String) {
         var digits = description
         if digits.utf8.count == 36 {
@@ -97,7 +98,7 @@ public struct WireID<Kind>: Sendable, Hashable, Codable, LosslessStringConvertib
         }
     }
 
-    /// Decodes the written form.
+    /// Decodes the text form.
     public init(from decoder: any Decoder) throws {
         let text = try decoder.singleValueContainer().decode(String.self)
         guard let id = Self(text) else {
@@ -106,14 +107,14 @@ public struct WireID<Kind>: Sendable, Hashable, Codable, LosslessStringConvertib
         self = id
     }
 
-    /// Encodes the written form.
+    /// Encodes the text form.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(self.description)
     }
 }
 
-/// The kinds of ``WireID``; they have no values.
+/// The tag types of ``WireID``; they have no values.
 public enum InvitationKind: Sendable {}
 /// See ``InvitationKind``.
 public enum SessionKind: Sendable {}
@@ -129,30 +130,30 @@ public enum StreamKindTag: Sendable {}
 /// See ``InvitationKind``.
 public enum TransferKindTag: Sendable {}
 
-/// Names one invitation, made by its inviter.
+/// The id of an invitation, made by its inviter.
 public typealias InvitationID = WireID<InvitationKind>
-/// Names one session, made by the side that accepts.
+/// The id of a session, made by the side that accepts.
 public typealias SessionID = WireID<SessionKind>
-/// Names one message of its sender, for retries.
+/// The id of a message, made by its sender and kept by retries.
 public typealias MessageID = WireID<MessageKind>
-/// Names one resource, made by its sender.
+/// The id of a resource, made by its sender.
 public typealias ResourceID = WireID<ResourceKindTag>
-/// Names what the transfers of one thing to the members of a group have in common, at their sender; it is not on the wire.
+/// The id that the transfers of one resource to the members of a group share, at their sender. It is not on the wire.
 public typealias ShareID = WireID<ShareKind>
-/// Names one stream, made by the side that opens it.
+/// The id of a stream, made by the side that opens it.
 public typealias StreamID = WireID<StreamKindTag>
 
-/// Names whatever moves over a data connection: a resource, by its ``ResourceID``, or a stream.
+/// The id of a transfer over a data connection: that of a resource (``ResourceID``), or of a stream.
 public typealias TransferID = WireID<TransferKindTag>
 
 extension WireID where Kind == TransferKindTag {
-    /// The same 16 bytes as the name of what moves.
+    /// Creates the transfer id with the same 16 bytes as the resource's or stream's id.
     public init(_ id: WireID<some Any>) {
         self.init(high: id.high, low: id.low)
     }
 }
 
 extension WireID where Kind == ShareKind {
-    /// A share by the name that a person gives, who does not tell one from the transfers of it.
+    /// Creates a share's id from one in a user's input, which may name either a share or a single transfer.
     package init(_ id: ResourceID) { self.init(high: id.high, low: id.low) }
 }

@@ -1,12 +1,12 @@
-/// What peers say to each other about groups: invitations to one, and its records. Only where both hellos carry ``HelloExtension/groups``.
+/// A frame about groups: an invitation to one, or its records. Sent only if both hellos carry ``HelloExtension/groups``.
 package enum GroupFrame: Sendable, Hashable {
     case invite(GroupInvite)
     case inviteAnswer(GroupInviteAnswer)
     case inviteWithdraw(InviteWithdraw)
     case record(GroupRecord, of: GroupID)
-    /// The groups that the sender takes the receiver to be in, as they stand.
+    /// The groups that the sender believes the receiver to be in, with their digests.
     case names([GroupName])
-    /// What the sender holds of a group: it asks for the rest.
+    /// The records that the sender holds of a group, asking for the rest.
     case index(GroupID, [GroupRecordHash])
 
     package var type: FrameType {
@@ -24,11 +24,11 @@ package enum GroupFrame: Sendable, Hashable {
 /// An invitation to a group.
 package struct GroupInvite: Sendable, Hashable {
     package var id: InvitationID
-    /// How long the inviter will wait from now, 1 to `WireLimits.invitationTimeoutMilliseconds`.
+    /// The time that the inviter will wait from now, 1 to `WireLimits.invitationTimeoutMilliseconds`.
     package var timeoutMilliseconds: UInt32
     package var charter: GroupCharter
     package var terms: GroupTerms
-    /// How many are in it, 1 to `WireLimits.groupMembers`.
+    /// The number of members, 1 to `WireLimits.groupMembers`.
     package var members: UInt8
     /// The number of the inviter's own seat.
     package var voucherNumber: UInt32
@@ -77,10 +77,10 @@ package struct GroupInvite: Sendable, Hashable {
 /// The answer to an invitation to a group.
 package struct GroupInviteAnswer: Sendable, Hashable {
     package enum Decision: Sendable, Hashable {
-        /// The seat, signed by the peer that takes it; the inviter's signature is to come, and its warrant is empty.
+        /// The seat, signed by the peer that takes it. The inviter's signature follows later, so its warrant is empty.
         case accepted(GroupSeat)
         case declined
-        /// One more than the invitee keeps pending.
+        /// The invitee keeps no more invitations pending.
         case busy
     }
     package var id: InvitationID
@@ -113,10 +113,10 @@ package struct GroupInviteAnswer: Sendable, Hashable {
     }
 }
 
-/// A group as one side holds it.
+/// A group with the digest of the records that one side holds.
 package struct GroupName: Sendable, Hashable {
     package var group: GroupID
-    /// Of the hashes of all that it holds: ``GroupRecordHash/digest(of:)``.
+    /// The digest of the hashes of all its records: ``GroupRecordHash/digest(of:)``.
     package var digest: GroupRecordHash
 
     package init(group: GroupID, digest: GroupRecordHash) {

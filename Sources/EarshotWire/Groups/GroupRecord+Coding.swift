@@ -1,7 +1,7 @@
 package import NIOCore
 
 extension GroupRecord {
-    /// Appends the record as it travels: the kind (u8), its fields, its signatures.
+    /// Appends the record's encoding: the kind (u8), its fields, its signatures.
     /// - Throws: `malformed` for a field beyond its limits.
     package func encode(into buffer: inout ByteBuffer) throws(WireError) {
         var writer = PayloadWriter(.groupRecord)
@@ -20,7 +20,7 @@ extension GroupRecord {
         }
     }
 
-    /// The record that `bytes` are; the encoding is canonical.
+    /// Decodes a record; the encoding is canonical.
     package init(decoding bytes: ByteBuffer) throws(WireError) {
         var reader = PayloadReader(bytes, of: .groupRecord)
         self = try Self.read(from: &reader)
@@ -39,7 +39,7 @@ extension GroupRecord {
     }
 }
 
-// MARK: What their fields come to at their longest, in bytes
+// MARK: The longest encodings, in bytes
 
 extension WireLimits {
     private static let groupKey = 2 + 2 + publicKey
@@ -50,13 +50,13 @@ extension WireLimits {
     static let groupCharter = groupNonce + groupKey + 1 + 8
     /// Terms with their signature, without the kind.
     static let groupTerms = 4 + groupName + 1 + groupSignature
-    /// A seat that its peer has signed, and nobody else; without the kind.
+    /// A seat with only its peer's signature, without the kind.
     static let groupSeat = groupKey + groupName + 4 + 8 + PeerID.byteCount + 4 + groupSignature
-    /// A record: none is longer than a seat with both signatures.
+    /// A record: the longest is a seat with both signatures.
     package static let groupRecord = 1 + groupSeat + 1 + groupSignature
 }
 
-// MARK: Fields that several records have
+// MARK: Fields that several records share
 
 extension PayloadReader {
     mutating func key(_ field: String) throws(WireError) -> (key: [UInt8], scheme: SignatureScheme) {

@@ -1,11 +1,11 @@
-/// What a group is called, and whether it is over; the creator's word.
+/// The name of a group, and whether it is dissolved; signed by the creator.
 package struct GroupTerms: Sendable, Hashable {
-    /// The highest counts; the first is 1.
+    /// The number of these terms, starting at 1. The highest counts.
     package let number: UInt32
     package let name: DisplayName
-    /// For good: no later terms undo it.
+    /// Whether the group is dissolved. No later terms undo that.
     package let isDissolved: Bool
-    /// The creator's.
+    /// The creator's signature.
     package var signature: [UInt8]
 
     package init(number: UInt32, name: DisplayName, isDissolved: Bool = false, signature: [UInt8] = []) {
@@ -15,7 +15,7 @@ package struct GroupTerms: Sendable, Hashable {
         self.signature = signature
     }
 
-    /// What the creator signs.
+    /// Returns the bytes that the creator signs.
     package func signedBytes(in group: GroupID) throws(WireError) -> [UInt8] {
         try GroupRecord.signedBytes(.terms, .creator, in: group, self.writeFields)
     }
@@ -41,9 +41,9 @@ package struct GroupTerms: Sendable, Hashable {
     }
 }
 
-/// A peer's place in a group: the peer takes it, and a member or the creator vouches for it.
+/// A peer's seat in a group: the peer signs it, and a member or the creator vouches for it.
 package struct GroupSeat: Sendable, Hashable {
-    /// Who vouches, and in which role: of one peer and number, the creator's word goes before a member's.
+    /// The signature that vouches, and its role. Of two seats with one peer and number, the creator's takes precedence over a member's.
     package struct Warrant: Sendable, Hashable {
         package let role: GroupRecord.Role
         package var signature: [UInt8]
@@ -58,18 +58,18 @@ package struct GroupSeat: Sendable, Hashable {
     package let publicKey: [UInt8]
     package let scheme: SignatureScheme
     package let name: DisplayName
-    /// Rises with each time that the peer joins; the first is 1.
+    /// The number of the seat, starting at 1. It rises each time the peer joins.
     package let number: UInt32
     /// Milliseconds since 1970 by the peer's clock.
     package let joinedAtMilliseconds: Int64
-    /// Who has let it in, and by which of its own seats.
+    /// The member that admitted the peer, and the number of that member's own seat.
     package let voucher: PeerID
     package let voucherNumber: UInt32
-    /// The peer's own.
+    /// The peer's own signature.
     package var signature: [UInt8]
-    /// The voucher's or the creator's.
+    /// The voucher's or the creator's signature.
     package var warrant: Warrant
-    /// Who it is: the digest of its key.
+    /// The peer's id: the digest of its key.
     package let peer: PeerID
 
     package init(
@@ -88,12 +88,12 @@ package struct GroupSeat: Sendable, Hashable {
         self.peer = PeerID(subjectPublicKeyInfo: publicKey)
     }
 
-    /// What a key signs in a role: the peer's in ``GroupRecord/Role/peer``, and that of the warrant in the warrant's.
+    /// Returns the bytes that a key signs in a role: the peer's key in ``GroupRecord/Role/peer``, the voucher's in the warrant's role.
     package func signedBytes(as role: GroupRecord.Role, in group: GroupID) throws(WireError) -> [UInt8] {
         try GroupRecord.signedBytes(.seat, role, in: group, self.writeFields)
     }
 
-    /// Not the same for the two kinds of warrant: they are two records.
+    /// Returns the seat's hash. It differs between the two kinds of warrant: those are two records.
     package func hash(in group: GroupID) -> GroupRecordHash {
         GroupRecord.hash(of: (try? self.signedBytes(as: self.warrant.role, in: group)) ?? [])
     }
@@ -107,7 +107,7 @@ package struct GroupSeat: Sendable, Hashable {
         try writer.integer("voucher_number", self.voucherNumber, in: 1...UInt32.max)
     }
 
-    /// The fields and the peer's own signature, as an invitee sends them.
+    /// Writes the fields and the peer's own signature, as an invitee sends them.
     func writeOwnPart(into writer: inout PayloadWriter) throws(WireError) {
         try self.writeFields(into: &writer)
         try writer.signature("signature", self.signature)
@@ -119,7 +119,7 @@ package struct GroupSeat: Sendable, Hashable {
         try writer.signature("warrant", self.warrant.signature)
     }
 
-    /// What an invitee has signed; the warrant is empty.
+    /// Reads the part that an invitee has signed; the warrant is empty.
     init(ownPartFrom reader: inout PayloadReader) throws(WireError) {
         (self.publicKey, self.scheme) = try reader.key("key")
         self.name = try reader.displayName("name")
@@ -140,14 +140,14 @@ package struct GroupSeat: Sendable, Hashable {
     }
 }
 
-/// A peer has left: none of its seats up to a number makes it a member any more.
+/// The departure of a peer: its seats up to a number no longer make it a member.
 package struct GroupLeave: Sendable, Hashable {
-    /// The key, by which the record can be checked where the seat is forgotten.
+    /// The peer's key, with which the record can be checked after the seat is discarded.
     package let publicKey: [UInt8]
     package let scheme: SignatureScheme
     package let number: UInt32
     package var signature: [UInt8]
-    /// Who left.
+    /// The peer that left.
     package let peer: PeerID
 
     package init(publicKey: [UInt8], scheme: SignatureScheme, number: UInt32, signature: [UInt8] = []) {
@@ -158,7 +158,7 @@ package struct GroupLeave: Sendable, Hashable {
         self.peer = PeerID(subjectPublicKeyInfo: publicKey)
     }
 
-    /// What the peer signs.
+    /// Returns the bytes that the peer signs.
     package func signedBytes(in group: GroupID) throws(WireError) -> [UInt8] {
         try GroupRecord.signedBytes(.leave, .peer, in: group, self.writeFields)
     }
@@ -183,11 +183,11 @@ package struct GroupLeave: Sendable, Hashable {
     }
 }
 
-/// The creator has taken a peer out: its seats up to a number are void, and only the creator lets it in again.
+/// The removal of a peer by the creator: the peer's seats up to a number are void, and only the creator can admit it again.
 package struct GroupRemoval: Sendable, Hashable {
     package let peer: PeerID
     package let number: UInt32
-    /// The creator's.
+    /// The creator's signature.
     package var signature: [UInt8]
 
     package init(peer: PeerID, number: UInt32, signature: [UInt8] = []) {
@@ -196,7 +196,7 @@ package struct GroupRemoval: Sendable, Hashable {
         self.signature = signature
     }
 
-    /// What the creator signs.
+    /// Returns the bytes that the creator signs.
     package func signedBytes(in group: GroupID) throws(WireError) -> [UInt8] {
         try GroupRecord.signedBytes(.removal, .creator, in: group, self.writeFields)
     }

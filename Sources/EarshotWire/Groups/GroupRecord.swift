@@ -1,27 +1,27 @@
 internal import Crypto
 internal import NIOCore
 
-/// See ``InvitationKind``.
+/// A tag type, see ``InvitationKind``.
 public enum GroupKind: Sendable {}
-/// Names one group: a digest of its charter.
+/// The id of a group: a digest of its charter.
 public typealias GroupID = WireID<GroupKind>
 
-/// See ``InvitationKind``.
+/// A tag type, see ``InvitationKind``.
 package enum GroupRecordHashKind: Sendable {}
-/// Tells one record of a group from the others: a digest of what is signed of it, and so the same however often it is signed.
+/// The hash of a group's record: a digest of its signed bytes, and so the same however often it is signed.
 package typealias GroupRecordHash = WireID<GroupRecordHashKind>
 
 extension GroupRecordHash {
-    /// What a side holds of a group, as ``GroupName`` tells it: the start of the SHA-256 of the hashes of all records, in rising order, one after
-    /// the other. The same records give the same one, in whatever order they are given here.
+    /// Returns the digest of the records that a side holds of a group, as ``GroupName`` carries it: the start of the SHA-256 of the
+    /// concatenated hashes of all records, in ascending order. The order of the argument does not matter.
     package static func digest(of hashes: [GroupRecordHash]) -> GroupRecordHash {
         let sorted = hashes.sorted { ($0.high, $0.low) < ($1.high, $1.low) }
         return GroupRecord.hash(of: sorted.flatMap(\.bytes))
     }
 }
 
-/// One of the signed records that a group is made of (the DocC article "Groups"). They merge in any order, over any path: who is a member
-/// follows from the set of them alone.
+/// One of the signed records that make up a group (the DocC article "Groups"). Records merge in any order, over any path: the membership
+/// follows from the set of records alone.
 package enum GroupRecord: Sendable, Hashable {
     case charter(GroupCharter)
     case terms(GroupTerms)
@@ -29,7 +29,7 @@ package enum GroupRecord: Sendable, Hashable {
     case leave(GroupLeave)
     case removal(GroupRemoval)
 
-    /// The numbers of the kinds on the wire, and in what is signed.
+    /// The numbers of the kinds on the wire, and in signed bytes.
     package enum Kind: UInt8, Sendable, Hashable, CaseIterable {
         case charter = 1
         case terms = 2
@@ -38,13 +38,13 @@ package enum GroupRecord: Sendable, Hashable {
         case removal = 5
     }
 
-    /// In which role a key signs.
+    /// The role in which a key signs.
     package enum Role: UInt8, Sendable, Hashable, CaseIterable {
-        /// Of the peer that the record is about.
+        /// The peer that the record is about.
         case peer = 1
-        /// Of the member that let it in.
+        /// The member that admitted the peer.
         case voucher = 2
-        /// Of the group's creator.
+        /// The group's creator.
         case creator = 3
     }
 
@@ -58,10 +58,10 @@ package enum GroupRecord: Sendable, Hashable {
         }
     }
 
-    /// What every signature of a group begins with: never the input of a proof.
+    /// The prefix of the signed bytes of every group signature, which no proof's input begins with.
     package static let label = "earshot/1 group"
 
-    /// The record's hash in a group.
+    /// Returns the record's hash in a group.
     package func hash(in group: GroupID) -> GroupRecordHash {
         switch self {
         case .charter(let charter): charter.hash
@@ -72,7 +72,7 @@ package enum GroupRecord: Sendable, Hashable {
         }
     }
 
-    /// What is signed: the label, the kind, the role, the group's id and the fields as on the wire.
+    /// Returns the signed bytes: the label, the kind, the role, the group's id and the fields as on the wire.
     static func signedBytes(
         _ kind: Kind, _ role: Role, in group: GroupID, _ fields: (inout PayloadWriter) throws(WireError) -> Void
     ) throws(WireError) -> [UInt8] {
@@ -81,20 +81,20 @@ package enum GroupRecord: Sendable, Hashable {
         return Array(Self.label.utf8) + [kind.rawValue, role.rawValue] + group.bytes + Array(writer.buffer.readableBytesView)
     }
 
-    /// The hash of what is signed, or of something else that tells a record.
+    /// Returns the hash of signed bytes, or of other bytes that identify a record.
     static func hash(of bytes: [UInt8]) -> GroupRecordHash { GroupRecordHash(startOf: SHA256.hash(data: bytes)) }
 }
 
-/// What a group is from its beginning on: its id is a digest of this.
+/// The fixed properties of a group: its id is a digest of them.
 package struct GroupCharter: Sendable, Hashable {
-    /// `WireLimits.groupNonce` random bytes: the same peer makes as many groups as it likes.
+    /// `WireLimits.groupNonce` random bytes, so that one peer can create any number of groups.
     package let nonce: [UInt8]
     /// The creator's SubjectPublicKeyInfo, DER.
     package let creatorKey: [UInt8]
     package let creatorScheme: SignatureScheme
-    /// Only the creator lets others in.
+    /// Whether only the creator admits others.
     package let isClosed: Bool
-    /// Members may talk without TLS, where their preferences are so.
+    /// Whether members may talk without TLS, if their preferences allow that.
     package let isUnprotected: Bool
     /// Milliseconds since 1970 by the creator's clock.
     package let createdAtMilliseconds: Int64
@@ -104,10 +104,11 @@ package struct GroupCharter: Sendable, Hashable {
     package let creator: PeerID
     package let hash: GroupRecordHash
 
-    /// What the digest that becomes the id begins with.
+    /// The prefix of the digest that becomes the id.
     package static let label = "earshot/1 group id"
 
-    /// A charter from its fields; throws `malformed` where one is beyond its limits.
+    /// Creates a charter from its fields.
+    /// - Throws: `malformed` for a field beyond its limits.
     package init(
         nonce: [UInt8], creatorKey: [UInt8], creatorScheme: SignatureScheme, isClosed: Bool = false, isUnprotected: Bool = false,
         createdAtMilliseconds: Int64
