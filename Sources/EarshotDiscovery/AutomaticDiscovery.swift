@@ -2,11 +2,11 @@ public import Earshot
 import Glibc
 public import Logging
 
-/// Avahi where it answers, the embedded responder after 10 s without it, Avahi again when it appears; `status` says which.
+/// Discovery through Avahi if it answers, through the embedded responder after 10 s without it, and through Avahi again when it appears;
+/// `status` tells which.
 ///
-/// Only one of the two has the advertisement at any time, for the two would take each other for a collision of names: the one that goes
-/// says goodbye before the other starts. What the old one saw stays with the reader until the new one has had time to see the same.
-/// To be run once.
+/// Only one of the two advertises at any time, because the two would see each other as a name collision. The old backend says goodbye
+/// before the new one starts. The old backend's sightings stay valid until the new one has had time to find the same. To be run once.
 public struct AutomaticDiscovery: PeerDiscovery {
     private let output = DiscoveryOutput()
     private let avahi: BackendRunner
@@ -15,7 +15,7 @@ public struct AutomaticDiscovery: PeerDiscovery {
     private let clock: any Clock<Duration>
     private let logger: Logger
 
-    /// Discovery that has not begun. With `startsEmbedded` it does not wait for Avahi first.
+    /// Creates a discovery that has not started. With `startsEmbedded` it does not wait for Avahi first.
     public init(logger: Logger, startsEmbedded: Bool = false) {
         self.init(
             avahi: .avahi(logger: logger), embedded: .embedded(logger: logger),
@@ -33,13 +33,13 @@ public struct AutomaticDiscovery: PeerDiscovery {
         self.logger = logger
     }
 
-    /// A sign of life of the threads that Avahi's calls are made on.
+    /// Calls back once all threads that call Avahi have given a sign of life.
     public func answer(_ heartbeat: @escaping @Sendable () -> Void) { AvahiThread.answer(heartbeat) }
 
-    /// What happens, in order; one reader. Ends when `run` does.
+    /// The events, in order, for one reader. The stream ends when `run` does.
     public var events: AsyncStream<DiscoveryEvent> { self.output.events }
 
-    /// Works until its task is cancelled, and says goodbye on the network then.
+    /// Runs until its task is cancelled, then says goodbye on the network.
     public func run(advertising advertisement: Advertisement?, browsing serviceType: String?) async {
         let plan = DiscoveryPlan(advertisement: advertisement, serviceType: serviceType)
         if plan == .probe {
@@ -50,7 +50,7 @@ public struct AutomaticDiscovery: PeerDiscovery {
         self.output.finish()
     }
 
-    /// Whether there is any sign of a system bus or of avahi-daemon: in a container there is none, and waiting would be in vain.
+    /// Whether there is any sign of a system bus or of avahi-daemon. In a container there is none, and waiting would be useless.
     @Sendable private static func systemBusIsConceivable() -> Bool {
         if getenv("DBUS_SYSTEM_BUS_ADDRESS") != nil { return true }
         let paths = ["/run/dbus/system_bus_socket", "/var/run/dbus/system_bus_socket", "/run/avahi-daemon/socket"]
@@ -59,7 +59,7 @@ public struct AutomaticDiscovery: PeerDiscovery {
 }
 
 extension AutomaticDiscovery {
-    /// Carries out what the chooser says.
+    /// Performs the chooser's actions.
     private func drive(_ plan: DiscoveryPlan, clock: some Clock<Duration>) async {
         let start = clock.now
         let (inputs, sender) = AsyncStream<BackendRuns.Input>.makeStream()
@@ -87,9 +87,10 @@ extension AutomaticDiscovery {
                 case .status(let status, let generation):
                     if runs.isCurrent(generation) { _ = self.output.emit(.status(status)) }
                 case .stopped(let generation):
-                    // The next begins when the last one has said goodbye.
+                    // The next backend begins after the last one has said goodbye.
                     guard runs.ended(generation) else { continue }
-                    // One that hangs could not say that it has lost its view. The embedded responder sees the same before the loss counts.
+                    // A backend that hangs could not report that it has lost its view. The embedded responder finds the same before the
+                    // loss counts.
                     if chooser.backend == .embedded { _ = self.output.emit(.reset(.avahi)) }
                     self.launch(chooser.backend, plan: plan, runs: &runs, group: &group)
                 case .timer:
@@ -119,7 +120,7 @@ extension AutomaticDiscovery {
         }
     }
 
-    /// Wakes the loop at `deadline`; a timer that has been overtaken only makes it look once more.
+    /// Wakes the loop at `deadline`. An outdated timer only makes it look once more.
     private func schedule<C: Clock<Duration>>(
         _ deadline: Duration?, _ timer: inout Duration?, clock: C, start: C.Instant, sender: AsyncStream<BackendRuns.Input>.Continuation,
         group: inout DiscardingTaskGroup
@@ -133,7 +134,7 @@ extension AutomaticDiscovery {
     }
 }
 
-/// The backends that run now, each with the means to stop it alone.
+/// The running backends, each of which can be stopped alone.
 private struct BackendRuns {
     enum Input: Sendable {
         case reachable(Bool, generation: Int)
@@ -147,7 +148,7 @@ private struct BackendRuns {
     private let output: DiscoveryOutput
     private var generation = 0
     private var stoppers: [Int: AsyncStream<Never>.Continuation] = [:]
-    /// Everything up to this generation has been told to stop and is not listened to any more.
+    /// Runs up to this generation have been told to stop, and their reports are ignored.
     private var stoppedUpTo = 0
 
     init(sender: AsyncStream<Input>.Continuation, output: DiscoveryOutput) {
@@ -193,7 +194,7 @@ private struct BackendRuns {
         for stopper in self.stoppers.values { stopper.finish() }
     }
 
-    /// One has ended; true when it was the last of those that had been told to.
+    /// Records that a run has ended. Returns whether it was the last.
     mutating func ended(_ generation: Int) -> Bool {
         self.stoppers[generation] = nil
         return self.stoppers.isEmpty

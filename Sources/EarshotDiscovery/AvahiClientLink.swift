@@ -1,7 +1,7 @@
 import CAvahi
 import Earshot
 
-/// The system's avahi-daemon through libavahi-client.
+/// A link to the system's avahi-daemon through libavahi-client.
 final class AvahiClientLink: AvahiLink {
     var signals: [AvahiSignal] = []
     private let loop: AvahiLoop
@@ -11,12 +11,12 @@ final class AvahiClientLink: AvahiLink {
     private var browser: OpaquePointer?
     private var resolvers: [Sighting.Key: OpaquePointer] = [:]
     private var addressBrowsers: [Sighting.Key: OpaquePointer] = [:]
-    /// Which instance an address browser is for: its callback names only the host.
+    /// The instance of each address browser, whose callback names only the host.
     private var addressKeys: [OpaquePointer: Sighting.Key] = [:]
-    /// Holds nothing: what the sign of life is asked of.
+    /// An empty entry group, which `ping` asks about.
     private var pulse: OpaquePointer?
 
-    /// `nil` where libavahi-client cannot be loaded.
+    /// Creates a link; `nil` if libavahi-client cannot be loaded.
     init?(loop: AvahiLoop) {
         var avahi = earshot_avahi_client()
         guard earshot_avahi_client_load(&avahi) != 0 else { return nil }
@@ -24,8 +24,8 @@ final class AvahiClientLink: AvahiLink {
         self.loop = loop
     }
 
-    /// What the callbacks get. Not retained: every Avahi object that holds it is freed by `disconnect`, which the engine calls before
-    /// it lets go of the link.
+    /// The context of the callbacks. Not retained: `disconnect` frees every Avahi object that holds it, and the engine calls that before it
+    /// releases the link.
     private var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
     private static func link(_ context: UnsafeMutableRawPointer?) -> AvahiClientLink? {
@@ -35,14 +35,14 @@ final class AvahiClientLink: AvahiLink {
     func connect() throws(AvahiFailure) {
         self.disconnect()
         var error: CInt = 0
-        // NO_FAIL: the client waits on the bus for a daemon that is not there yet.
+        // NO_FAIL: the client waits on the bus for a daemon that has not started yet.
         let flags = AvahiClientFlags(rawValue: AVAHI_CLIENT_NO_FAIL.rawValue | AVAHI_CLIENT_IGNORE_USER_CONFIG.rawValue)
         self.client = self.avahi.client_new(
             self.loop.poll, flags,
             { client, state, context in AvahiClientLink.link(context)?.clientChanged(client, state) }, self.context, &error)
         guard self.client != nil else {
             self.signals.removeAll()
-            // A daemon that is not there is no error with NO_FAIL: whatever is missing here is the bus.
+            // With NO_FAIL a missing daemon is no error, so the bus is missing.
             let isAboutBus = [AVAHI_ERR_NO_DAEMON, AVAHI_ERR_DISCONNECTED].contains(Int(error))
             throw AvahiFailure(code: isAboutBus ? Int32(AVAHI_ERR_DBUS_ERROR) : error, attempt: "reach avahi-daemon")
         }
@@ -58,7 +58,7 @@ final class AvahiClientLink: AvahiLink {
     }
 
     func disconnect() {
-        // Frees the group, the browser and the resolvers with it.
+        // This frees the group, the browser and the resolvers too.
         if let client = self.client { self.avahi.client_free(client) }
         self.client = nil
         self.group = nil
@@ -74,7 +74,7 @@ final class AvahiClientLink: AvahiLink {
         AvahiFailure(code: self.client.map { self.avahi.client_errno($0) } ?? Int32(AVAHI_ERR_DISCONNECTED), attempt: attempt)
     }
 
-    /// Does `work`, whose failure is judged by how long it took.
+    /// Performs `work`, and classifies its failure by its duration.
     private func timed<Result>(_ work: () throws(AvahiFailure) -> Result) throws(AvahiFailure) -> Result {
         let start = ContinuousClock.now
         do {
@@ -137,7 +137,7 @@ final class AvahiClientLink: AvahiLink {
             client, AvahiIfIndex(AVAHI_IF_UNSPEC), AvahiProtocol(AVAHI_PROTO_UNSPEC), type, nil, AVAHI_LOOKUP_USE_MULTICAST,
             { _, interface, proto, event, name, _, _, flags, context in
                 guard let link = AvahiClientLink.link(context) else { return }
-                // Ours, of this connection: another node behind the same daemon is not.
+                // Only our own instances of this connection: another node behind the same daemon is a peer.
                 let isOwn = flags.rawValue & AVAHI_LOOKUP_RESULT_OUR_OWN.rawValue != 0
                 let error = link.failure("").code
                 if let signal = link.signal(for: event, interface: interface, proto: proto, name: name, isOwn: isOwn, error: error) {
@@ -191,8 +191,8 @@ final class AvahiClientLink: AvahiLink {
         _ = self.avahi.record_browser_free(browser)
     }
 
-    /// Makes a call that changes nothing, and that libavahi-client does not answer out of its own memory. A refusal is an answer too:
-    /// avahi-daemon makes no entry group where it lets no user publish.
+    /// Makes a call that changes nothing, and that libavahi-client cannot answer from its own memory. A refusal is an answer too:
+    /// avahi-daemon creates no entry group if users may not publish.
     func ping() throws(AvahiFailure) {
         guard let client = self.client else { throw self.failure("reach avahi-daemon") }
         do throws(AvahiFailure) {

@@ -1,7 +1,8 @@
 import Earshot
 import Logging
 
-/// Finding others: one browser, and for each instance a resolver and a browser of its host's addresses, as many as the schedule allows.
+/// The discovery of peers: one browser, and for each instance a resolver and a browser of its host's addresses, as many as the schedule
+/// allows.
 extension AvahiEngine {
     func maintainBrowsing(now: Duration) {
         guard case .up = self.connection, let type = self.plan.serviceType else { return }
@@ -53,7 +54,7 @@ extension AvahiEngine {
 
     func resolved(_ key: Sighting.Key, _ instance: ResolvedInstance, now: Duration) {
         guard self.schedule.resolved(key, now: now) else { return }
-        // An interface that went in the meantime: its instances will be reported as gone. Or it could not be looked at.
+        // The interface has gone in the meantime, and its instances will be reported as gone. Or it could not be read.
         guard let interface = self.interfaces.interface(key.interfaceIndex, now: now) else {
             if !self.interfaces.isCurrent { self.resolveAnewAt[key] = now + DiscoveryLimits.resolveAnew }
             return
@@ -73,7 +74,8 @@ extension AvahiEngine {
     func resolvingFailed(_ key: Sighting.Key, now: Duration) {
         guard self.schedule.failed(key, now: now) else { return }
         self.closeResolver(key)
-        // Its name is remembered for 75 minutes (RFC 6762 section 10), where it is and what it says for two: its machine went without a word.
+        // Avahi remembers a name for 75 minutes (RFC 6762 section 10), but its address and TXT record for two. The machine has gone without
+        // a goodbye.
         guard self.schedule.silences(of: key) >= DiscoveryLimits.resolverFailures, self.sightings.removeValue(forKey: key) != nil else {
             return
         }
@@ -87,13 +89,13 @@ extension AvahiEngine {
         self.hosts[key]?.isFollowed = false
     }
 
-    /// Has the addresses of the instance's host told, all of them and as they change.
+    /// Starts following all addresses of the instance's host.
     private func follow(_ key: Sighting.Key, _ instance: ResolvedInstance) {
         if self.hosts[key]?.name == instance.host, self.hosts[key]?.isFollowed == true {
             self.hosts[key]?.resolved = instance.address
             return
         }
-        // What cannot be followed has the one address that was resolved.
+        // A host that cannot be followed has only the resolved address.
         let isFollowed = (try? self.link.openAddresses(key, host: instance.host)) != nil
         self.hosts[key] = InstanceHost(name: instance.host, resolved: instance.address, isFollowed: isFollowed)
     }

@@ -2,28 +2,28 @@ import CAvahi
 import Earshot
 import Logging
 
-/// What a backend is to do: advertise, browse, both; with neither it only finds out whether its Avahi is there.
+/// The work of a backend: advertise, browse, or both. With neither, the backend only finds out whether its Avahi is available.
 struct DiscoveryPlan: Sendable, Hashable {
     let advertisement: Advertisement?
     let serviceType: String?
 
-    /// Looks for the daemon and does nothing else.
+    /// Looks for avahi-daemon and does nothing else.
     static let probe = DiscoveryPlan(advertisement: nil, serviceType: nil)
 }
 
-/// What a backend's thread tells.
+/// A report of a backend's thread.
 enum BackendReport: Sendable, Hashable {
     case event(DiscoveryEvent)
-    /// Whether there is an Avahi at the other end, however well it does.
+    /// Whether an Avahi is at the other end, regardless of its state.
     case reachable(Bool)
-    /// It is there and says nothing, for that long already.
+    /// Avahi is present and has not answered for this long.
     case unanswered(for: Duration)
 }
 
 /// Drives one `AvahiLink`: keeps it connected, the service published and the peers resolved.
 ///
-/// Runs on the link's thread. `work` takes the link's signals and the passing of time and says when it wants to be called again at the
-/// latest; it never blocks for anything but Avahi itself.
+/// Runs on the link's thread. `work` takes the link's signals and the passing of time, and returns the latest time of its next call. It
+/// blocks only in calls to Avahi.
 final class AvahiEngine {
     enum Connection {
         case disconnected(retryAt: Duration)
@@ -32,12 +32,12 @@ final class AvahiEngine {
 
     private enum Publication: Equatable {
         case idle
-        /// To be published under the name that is set.
+        /// To be published under the present instance name.
         case pending(at: Duration)
         case registering(since: Duration)
         case established
         case failed(String, retryAt: Duration)
-        /// Never to be tried: our own record breaks Avahi's limits.
+        /// Never to be retried: our own record exceeds Avahi's limits.
         case refused(String)
     }
 
@@ -50,34 +50,35 @@ final class AvahiEngine {
     let plan: DiscoveryPlan
     let link: any AvahiLink
     let logger: Logger
-    /// False when there was no room for the report.
+    /// Delivers a report; `false` if there was no room for it.
     private let report: (BackendReport) -> Bool
 
     var connection = Connection.disconnected(retryAt: .zero)
-    /// Why there is no connection, and how often in a row there was none.
+    /// The reason why there is no connection.
     private var connectionError: String?
     private var attempts = 0
     private var isReachable: Bool?
     private var publication = Publication.idle
-    /// Why the last publication failed, as it was logged; `nil` once one has succeeded.
+    /// The error of the last publication, as logged; `nil` once one has succeeded.
     private var publicationError: String?
     private var instanceName = ""
     private var renames = 0
     var browsing = Browsing.idle
     var schedule = ResolverSchedule()
-    /// Ours, of this connection: not peers. A name can be ours and another's for a moment, so that its loss is counted here first.
+    /// Our own instances of this connection, which are not peers. A name can be ours and another's for a moment, so its loss is counted
+    /// here first.
     var own: Set<Sighting.Key> = []
     var sightings: [Sighting.Key: Sighting] = [:]
-    /// Where instances live, as far as that is followed.
+    /// The hosts of instances, as far as they are followed.
     var hosts: [Sighting.Key: InstanceHost] = [:]
-    /// Instances whose TXT record changed, and when they are resolved from scratch.
+    /// The instances whose TXT record changed, with the time at which they are resolved from scratch.
     var resolveAnewAt: [Sighting.Key: Duration] = [:]
     var interfaces = InterfaceCache()
     private var status: DiscoveryStatus?
     private var refreshAt = Duration.zero
     private var pingAt = Duration.zero
     var turnAt: Duration?
-    /// Since when the reader lacks something that did not fit.
+    /// When to send the view again, because the reader lacks an event that did not fit.
     private var resendAt: Duration?
 
     init(
@@ -91,9 +92,9 @@ final class AvahiEngine {
         self.report = report
     }
 
-    /// Does what is due; returns when it wants to be called again, if nothing happens before.
+    /// Does all work that is due. Returns the time of the next call, if nothing happens before.
     func work(now: Duration) -> Duration {
-        // Before the first call that may block.
+        // Reported before the first call that may block.
         if self.status == nil { self.updateStatus() }
         if case .disconnected(let retryAt) = self.connection, retryAt <= now { self.connect(now: now) }
         self.takeSignals(now: now)
@@ -106,14 +107,14 @@ final class AvahiEngine {
             self.refreshAt = now + DiscoveryLimits.addressPoll
         }
         self.ping(now: now)
-        // Constructors above may have signalled at once.
+        // The constructors above may have produced signals.
         self.takeSignals(now: now)
         self.updateStatus()
         self.resendIfNeeded(now: now)
         return self.link.signals.isEmpty ? self.deadline(now: now) : now
     }
 
-    /// Frees what Avahi holds; the last call.
+    /// Frees Avahi's objects; the last call.
     func stop() {
         self.link.disconnect()
     }
@@ -167,7 +168,7 @@ final class AvahiEngine {
         self.attempts = min(self.attempts + 1, 1_000)
     }
 
-    /// A daemon that hangs is noticed by asking it; the watcher of this thread sees how long the answer takes.
+    /// Detects a daemon that hangs by asking it. The watcher of this thread measures how long the answer takes.
     private func ping(now: Duration) {
         switch self.connection {
         case .disconnected, .connecting: return
@@ -182,7 +183,7 @@ final class AvahiEngine {
         }
     }
 
-    /// The thread is back from a call that had been given up: what was said of it meanwhile is put right.
+    /// Repeats the status and reachability after this thread has returned from a call that had been reported as hanging.
     func sayAgain() {
         self.status = nil
         if let isReachable = self.isReachable { _ = self.report(.reachable(isReachable)) }
@@ -212,7 +213,7 @@ final class AvahiEngine {
             self.connectionError = AvahiFailure(code: Int32(AVAHI_ERR_NO_DAEMON), attempt: "discover peers").message
             self.reachable(false)
         case .paused:
-            // The host takes another name: our records must go, and come back with it (avahi-client/publish.h).
+            // The host is changing its name: our records must be withdrawn, and published again with the new name (avahi-client/publish.h).
             self.connection = .paused
             if self.publication != .idle { self.link.unpublish() }
             self.publication = .idle
@@ -292,7 +293,7 @@ final class AvahiEngine {
         self.publication = .refused(message)
     }
 
-    /// Takes the next name; published by the next `maintainPublication`.
+    /// Takes the next name. The next `maintainPublication` publishes it.
     private func rename(now: Duration) {
         self.link.unpublish()
         self.renames += 1
@@ -312,8 +313,8 @@ final class AvahiEngine {
         }
     }
 
-    /// What Avahi took for ours because it has the name that we tried is the other one's, and it does not say so again. What was ours after
-    /// all is found as another's once more, which the node passes over, and goes when Avahi forgets it.
+    /// Treats instances that Avahi took for ours, because they have the name that we tried, as another's: Avahi does not report them again.
+    /// If one was ours after all, it is now found as a peer, which the node ignores, until Avahi forgets it.
     private func releaseOwn(named name: String, now: Duration) {
         for key in self.own
         where key == Sighting.Key(instanceName: name, interfaceIndex: key.interfaceIndex, overIPv6: key.overIPv6) {
@@ -347,12 +348,12 @@ final class AvahiEngine {
     }
 
     func emit(_ event: DiscoveryEvent) {
-        // While something is missing nothing more is sent: the whole view follows instead.
+        // While the reader lacks an event, no more are sent: the whole view follows instead.
         guard self.resendAt == nil else { return }
         if !self.report(.event(event)) { self.resendAt = .zero }
     }
 
-    /// Sends the view from the start when an event did not fit; again later when it still does not.
+    /// Sends the whole view after an event did not fit, and retries later if it still does not fit.
     private func resendIfNeeded(now: Duration) {
         guard let resendAt = self.resendAt, resendAt <= now else { return }
         self.resendAt = nil

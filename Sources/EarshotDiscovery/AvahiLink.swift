@@ -1,15 +1,15 @@
 import CAvahi
 import Earshot
 
-/// What Avahi said, copied out of its callback: callbacks only append these, and the engine acts on them once Avahi has returned.
-/// So nothing of Avahi's is ever called or freed from inside one of its callbacks, not even when those fire inside a constructor.
+/// An event of Avahi, copied out of its callback. Callbacks only append signals, and the engine acts on them once Avahi has returned. So no
+/// Avahi function is called, and no object freed, inside one of its callbacks, even if those run inside a constructor.
 enum AvahiSignal: Equatable {
-    /// The bus is there, the daemon is not yet; it will be noticed.
+    /// The bus is available, and the daemon is not there yet. Its arrival will be signalled.
     case connecting
     case up
     /// The host name is being settled: publications wait for the next `up`.
     case paused
-    /// Everything is lost; only a new connection helps.
+    /// The connection is lost, and only a new one helps.
     case down(AvahiFailure)
     case published
     case publicationCollided
@@ -19,36 +19,37 @@ enum AvahiSignal: Equatable {
     case browsingFailed(AvahiFailure)
     case resolved(Sighting.Key, ResolvedInstance)
     case resolvingFailed(Sighting.Key)
-    /// The instance's host has this address on its interface and protocol, or has it no more.
+    /// The instance's host has gained or lost this address on its interface and protocol.
     case address(Sighting.Key, String, isPresent: Bool)
 }
 
-/// What a resolver found.
+/// The result of a resolver.
 struct ResolvedInstance: Equatable {
     let host: String
-    /// One of the host's addresses: a resolver tells no others.
+    /// One of the host's addresses: a resolver reports only one.
     let address: String
     let port: UInt16
     let txt: [TXTPair]
 }
 
-/// A call of Avahi's that failed.
+/// A failed call to Avahi.
 struct AvahiFailure: Error, Equatable {
-    /// One of `AVAHI_ERR_...`.
+    /// An `AVAHI_ERR_...` code.
     let code: Int32
-    /// What was tried, such as `advertise on the network`.
+    /// The attempted action, such as `advertise on the network`.
     let attempt: String
 
     var isCollision: Bool { self.code == Int32(AVAHI_ERR_COLLISION) }
 
-    /// Whether avahi-daemon, or the system bus for it, has said no: asking again soon ends the same way, and a new connection changes nothing.
+    /// Whether avahi-daemon, or the system bus on its behalf, has refused the call. A quick retry fails in the same way, and a new
+    /// connection changes nothing.
     var isRefusal: Bool { [Int32(AVAHI_ERR_NOT_PERMITTED), Int32(AVAHI_ERR_ACCESS_DENIED)].contains(self.code) }
 
-    /// The time before the same is tried again on the same connection.
+    /// The pause before a retry on the same connection.
     var pause: Duration { self.isRefusal ? DiscoveryLimits.refusedRetry : DiscoveryLimits.retry }
 
-    /// The same failure, told apart by how long the call took. libavahi-client has one code for a bus that does not answer and for one whose
-    /// policy refuses the call, but a refusal comes at once.
+    /// Returns the failure, classified by the duration of the call. libavahi-client has one code for a bus that does not answer and for a
+    /// bus whose policy refuses the call, but a refusal is immediate.
     func after(_ time: Duration) -> AvahiFailure {
         guard self.code == Int32(AVAHI_ERR_DBUS_ERROR), time < DiscoveryLimits.callPatience else { return self }
         return AvahiFailure(code: Int32(AVAHI_ERR_ACCESS_DENIED), attempt: self.attempt)
@@ -76,37 +77,37 @@ struct AvahiFailure: Error, Equatable {
     }
 }
 
-/// One connection to an Avahi, the system's or our own; lives on one Avahi thread.
+/// A connection to an Avahi, the system's or our own. It lives on one Avahi thread.
 protocol AvahiLink: AnyObject {
-    /// What happened since the last look, in order; the engine takes them out.
+    /// The events since the last look, in order. The engine removes them.
     var signals: [AvahiSignal] { get set }
-    /// Makes the client or server; its state follows as signals.
+    /// Creates the client or server. Its state follows as signals.
     func connect() throws(AvahiFailure)
-    /// Frees everything; no signal of before is valid any more.
+    /// Frees everything. Earlier signals are no longer valid.
     func disconnect()
-    /// Replaces what is published; `published`, or why not, follows.
+    /// Replaces the published service. The signal `published`, or the failure, follows.
     func publish(name: String, type: String, port: UInt16, txt: [[UInt8]]) throws(AvahiFailure)
     func unpublish()
     func browse(type: String) throws(AvahiFailure)
     func openResolver(_ key: Sighting.Key, type: String) throws(AvahiFailure)
     func closeResolver(_ key: Sighting.Key)
-    /// Follows the addresses of an instance's host, on the instance's interface and protocol.
+    /// Starts following the addresses of an instance's host, on the instance's interface and protocol.
     func openAddresses(_ key: Sighting.Key, host: String) throws(AvahiFailure)
     func closeAddresses(_ key: Sighting.Key)
-    /// Asks for a sign of life, and blocks for it.
+    /// Checks that Avahi answers; blocks until it does.
     func ping() throws(AvahiFailure)
-    /// Whether it follows this machine's addresses itself: `refresh` is called every `DiscoveryLimits.addressPoll` while up.
+    /// Whether the link follows this machine's addresses itself: `refresh` is called every `DiscoveryLimits.addressPoll` while up.
     var followsAddresses: Bool { get }
     func refresh()
 }
 
 extension AvahiLink {
-    /// The address protocol of a sighting, which is also that of the address asked for.
+    /// The address protocol of a sighting, which is also that of the requested address.
     func proto(of key: Sighting.Key) -> AvahiProtocol {
         AvahiProtocol(key.overIPv6 ? AVAHI_PROTO_INET6 : AVAHI_PROTO_INET)
     }
 
-    /// The signal for a service browser's event; `nil` for those that mean nothing to us.
+    /// Returns the signal for a service browser's event; `nil` if the event is irrelevant.
     func signal(
         for event: AvahiBrowserEvent, interface: AvahiIfIndex, proto: AvahiProtocol, name: UnsafePointer<CChar>?, isOwn: Bool, error: Int32
     ) -> AvahiSignal? {
@@ -117,7 +118,7 @@ extension AvahiLink {
         return event == AVAHI_BROWSER_NEW ? .appeared(key, isOwn: isOwn) : .disappeared(key)
     }
 
-    /// The signal for a resolver's event.
+    /// Returns the signal for a resolver's event.
     func signal(
         for event: AvahiResolverEvent, key: Sighting.Key, host: UnsafePointer<CChar>?, address: UnsafePointer<AvahiAddress>?, port: UInt16,
         txt: [[UInt8]]
@@ -126,7 +127,7 @@ extension AvahiLink {
         return .resolved(key, ResolvedInstance(host: String(cString: host), address: text, port: port, txt: TXTRecord.pairs(of: txt)))
     }
 
-    /// The signal for an event of a browser of address records; `nil` for those that mean nothing to us.
+    /// Returns the signal for an event of a browser of address records; `nil` if the event is irrelevant.
     func signal(for event: AvahiBrowserEvent, key: Sighting.Key, bytes: UnsafeRawBufferPointer) -> AvahiSignal? {
         guard event == AVAHI_BROWSER_NEW || event == AVAHI_BROWSER_REMOVE, bytes.count == (key.overIPv6 ? 16 : 4) else { return nil }
         var address = AvahiAddress()
@@ -135,7 +136,7 @@ extension AvahiLink {
         return self.text(of: &address).map { .address(key, $0, isPresent: event == AVAHI_BROWSER_NEW) }
     }
 
-    /// The type of the record that holds an address of the sighting's protocol (RFC 1035, RFC 3596).
+    /// Returns the type of the record that holds an address of the sighting's protocol (RFC 1035, RFC 3596).
     func addressType(of key: Sighting.Key) -> UInt16 {
         UInt16(key.overIPv6 ? AVAHI_DNS_TYPE_AAAA : AVAHI_DNS_TYPE_A)
     }
@@ -149,7 +150,7 @@ extension AvahiLink {
 }
 
 extension [AvahiSignal] {
-    /// Takes out what an entry group said that is no more.
+    /// Removes the signals of an entry group that has been freed.
     mutating func dropPublication() {
         self.removeAll { signal in
             switch signal {

@@ -3,28 +3,28 @@ import Earshot
 import Logging
 import Synchronization
 
-/// A responder of our own: libavahi-core in the process, for machines without avahi-daemon.
+/// A responder in this process: libavahi-core, for machines without avahi-daemon.
 ///
-/// It publishes nothing of the host (no addresses, workstation, HINFO or domain records), but lives under a random host name of its own
-/// and adds that name's addresses itself, without reverse records: those would collide between two such processes on one machine, on
-/// 127.0.0.1 first of all.
+/// It publishes nothing about the host (no addresses, workstation, HINFO or domain records). It uses a random host name of its own and adds
+/// that name's addresses itself, without reverse records, because those would collide between two such processes on one machine, above all
+/// for 127.0.0.1.
 final class AvahiServerLink: AvahiLink {
     var signals: [AvahiSignal] = []
     private let loop: AvahiLoop
     private let avahi: earshot_avahi_core
-    /// Lives as long as the server.
+    /// The packet filter, which lives as long as the server.
     private var screen: ScreenedPoll?
     private var server: OpaquePointer?
     private var group: OpaquePointer?
     private var browser: OpaquePointer?
     private var resolvers: [Sighting.Key: OpaquePointer] = [:]
     private var addressBrowsers: [Sighting.Key: OpaquePointer] = [:]
-    /// Which instance an address browser is for: its callback names only the host.
+    /// The instance of each address browser, whose callback names only the host.
     private var addressKeys: [OpaquePointer: Sighting.Key] = [:]
-    /// One group an address, so that one that goes leaves the others alone.
+    /// One group per address, so that the loss of one address leaves the others unchanged.
     private var addresses: [NetworkInterface.LocalAddress: OpaquePointer] = [:]
 
-    /// `nil` where libavahi-core cannot be loaded.
+    /// Creates a link; `nil` if libavahi-core cannot be loaded.
     init?(loop: AvahiLoop, logger: Logger) {
         var avahi = earshot_avahi_core()
         guard earshot_avahi_core_load(&avahi) != 0 else { return nil }
@@ -34,7 +34,8 @@ final class AvahiServerLink: AvahiLink {
         avahi.set_log_function { level, text in AvahiServerLink.log(level, text) }
     }
 
-    /// Not retained: every Avahi object that holds it is freed by `disconnect`, which the engine calls before it lets go of the link.
+    /// The context of the callbacks. Not retained: `disconnect` frees every Avahi object that holds it, and the engine calls that before it
+    /// releases the link.
     private var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
     private static func link(_ context: UnsafeMutableRawPointer?) -> AvahiServerLink? {
@@ -84,7 +85,7 @@ final class AvahiServerLink: AvahiLink {
         if let browser = self.browser { self.avahi.s_service_browser_free(browser) }
         if let group = self.group { self.avahi.s_entry_group_free(group) }
         for group in self.addresses.values { self.avahi.s_entry_group_free(group) }
-        // Says goodbye on the network.
+        // This says goodbye on the network.
         if let server = self.server { self.avahi.server_free(server) }
         self.server = nil
         self.screen = nil
@@ -118,13 +119,14 @@ final class AvahiServerLink: AvahiLink {
         guard committed >= 0 else { throw AvahiFailure(code: committed, attempt: attempt) }
     }
 
-    /// Somebody says that this random host name is theirs, and Avahi has withdrawn its addresses: without one nobody finds what is published.
+    /// Handles a claim of another host to this random host name. Avahi has withdrawn its addresses, without which no peer reaches the
+    /// service.
     private func addressGroupChanged(_ state: AvahiEntryGroupState) {
         guard state == AVAHI_ENTRY_GROUP_COLLISION else { return }
         self.signals.append(.down(Self.hostNameTaken))
     }
 
-    /// The next connection takes another name.
+    /// The error for a claimed host name. The next connection uses another name.
     private static var hostNameTaken: AvahiFailure {
         AvahiFailure(code: Int32(AVAHI_ERR_COLLISION), attempt: "keep the embedded responder's host name")
     }
@@ -154,7 +156,7 @@ final class AvahiServerLink: AvahiLink {
             server, AvahiIfIndex(AVAHI_IF_UNSPEC), AvahiProtocol(AVAHI_PROTO_UNSPEC), type, nil, AVAHI_LOOKUP_USE_MULTICAST,
             { _, interface, proto, event, name, _, _, flags, context in
                 guard let link = AvahiServerLink.link(context) else { return }
-                // Local to this responder, which serves this process alone.
+                // Instances local to this responder, which serves only this process.
                 let isOwn = flags.rawValue & AVAHI_LOOKUP_RESULT_LOCAL.rawValue != 0
                 let error = link.failure("").code
                 if let signal = link.signal(for: event, interface: interface, proto: proto, name: name, isOwn: isOwn, error: error) {
@@ -212,20 +214,20 @@ final class AvahiServerLink: AvahiLink {
         self.avahi.s_record_browser_free(browser)
     }
 
-    /// It lives in this process: where we do, it does.
+    /// Does nothing: the responder lives in this process.
     func ping() throws(AvahiFailure) {}
 
-    /// The addresses that are published; of too many always the same, since whatever came and went would be announced every time.
+    /// Returns the addresses to publish. If there are too many, the choice is stable, because each change would be announced.
     static func published(of interfaces: [Int32: NetworkInterface]) -> Set<NetworkInterface.LocalAddress> {
         let usable = interfaces.values.filter(\.isUsable).sorted { $0.index < $1.index }.flatMap(\.addresses)
         return Set(usable.prefix(DiscoveryLimits.localAddresses))
     }
 
-    /// Publishes the addresses that are new and withdraws those that are gone.
+    /// `true`: `refresh` publishes new addresses and withdraws lost ones.
     var followsAddresses: Bool { true }
 
     func refresh() {
-        // Where they are not known nothing is withdrawn.
+        // If the addresses are not known, nothing is withdrawn.
         guard let server = self.server, let interfaces = NetworkInterface.all() else { return }
         let current = Self.published(of: interfaces)
         for (address, group) in self.addresses where !current.contains(address) {
@@ -242,7 +244,7 @@ final class AvahiServerLink: AvahiLink {
             withUnsafeMutableBytes(of: &record.data) { $0.copyBytes(from: address.bytes) }
             let added = self.avahi.server_add_address(
                 server, group, address.interfaceIndex, AvahiProtocol(AVAHI_PROTO_UNSPEC), AVAHI_PUBLISH_NO_REVERSE, nil, &record)
-            // What is refused now is tried again with the next refresh.
+            // A refused address is retried with the next refresh.
             if added >= 0, self.avahi.s_entry_group_commit(group) >= 0 {
                 self.addresses[address] = group
             } else {
@@ -253,12 +255,12 @@ final class AvahiServerLink: AvahiLink {
 }
 
 extension AvahiServerLink {
-    /// Where libavahi-core's log goes: it has one for the process, and would write to standard error.
+    /// The logger for libavahi-core, which has one log per process and would otherwise write to standard error.
     private static let logger = Mutex<Logger?>(nil)
 
     private static let hasPassedOver = Mutex(false)
 
-    /// Said once in a process: anyone can send any number.
+    /// Logs the first discarded packet of the process only, because anyone can send any number.
     private static func notePassedOver() {
         let isFirst = self.hasPassedOver.withLock { hasPassedOver in
             defer { hasPassedOver = true }
@@ -271,7 +273,7 @@ extension AvahiServerLink {
 
     private static func log(_ level: AvahiLogLevel, _ text: UnsafePointer<CChar>?) {
         guard let text, let logger = self.logger.withLock({ $0 }) else { return }
-        // Its warnings are about other stacks and odd packets: of interest to developers alone.
+        // Its warnings concern other stacks and odd packets, and interest only developers.
         logger.log(level: level == AVAHI_LOG_ERROR ? .warning : .debug, "embedded responder: \(String(cString: text))")
     }
 }

@@ -2,16 +2,16 @@ import CAvahi
 import Glibc
 import Synchronization
 
-/// A thread of its own for one Avahi client or server.
+/// A separate thread for one Avahi client or server.
 ///
-/// libavahi is not thread-safe and its calls block on D-Bus round trips, so that neither an event loop nor the cooperative pool may
-/// make them. Everything Avahi is made, used and freed inside `body`; outside knows only how to ask it to stop.
+/// libavahi is not thread-safe and its calls block on D-Bus round trips, so neither an event loop nor the cooperative pool may make them.
+/// All Avahi objects are created, used and freed inside `body`. Other code can only ask it to stop.
 enum AvahiThread {
-    /// Runs `body` on a new thread and returns what it returned: soon after the task is cancelled, for `body` then sees `isStopped`.
-    /// The result is why the work ended without having been asked to, `nil` where it was.
+    /// Runs `body` on a new thread and returns its result, soon after the task is cancelled, because `body` then sees `isStopped`. The
+    /// result is the reason why the work ended on its own, or `nil` if it was asked to.
     ///
-    /// A daemon that hangs can hold `body` in a D-Bus call for 25 s. The caller does not wait that long for the end: past
-    /// `DiscoveryLimits.farewell`, or at once where it is known to hang, the thread is left to finish by itself.
+    /// A daemon that hangs can hold `body` in a D-Bus call for 25 s. The caller does not wait that long: after `DiscoveryLimits.farewell`,
+    /// or at once if the thread is known to hang, the thread is left to finish alone.
     static func run(
         isHung: @escaping @Sendable () -> Bool = { false }, _ body: @escaping @Sendable (AvahiLoop) -> String?
     ) async -> String? {
@@ -30,9 +30,9 @@ enum AvahiThread {
             }
         } onCancel: {
             stop.stop()
-            // There is no goodbye to wait for.
+            // A thread that hangs sends no goodbye to wait for.
             if isHung() { return outcome.set(nil) }
-            // Should this thread not start either, the end only comes later.
+            // If this thread cannot be started either, the caller waits for the work to end.
             _ = self.start {
                 sleep(DiscoveryLimits.farewell)
                 outcome.set(nil)
@@ -40,17 +40,17 @@ enum AvahiThread {
         }
     }
 
-    /// Every loop of the process that has not been told to stop.
+    /// The signals of all loops that have not been told to stop.
     fileprivate static let loops = Mutex<[ObjectIdentifier: StopSignal]>([:])
 
-    /// Calls back once every loop has come round; at once where there is none.
+    /// Calls back once every loop has completed an iteration; at once if there is none.
     static func answer(_ heartbeat: @escaping @Sendable () -> Void) {
         let loops = Array(self.loops.withLock { $0.values })
         let waiting = Countdown(loops.count, heartbeat)
         for loop in loops { loop.ask { waiting.oneAnswered() } }
     }
 
-    /// Calls back once as many have answered as were asked.
+    /// Calls back once all the asked loops have answered.
     private final class Countdown: Sendable {
         private let left: Mutex<Int>
         private let done: @Sendable () -> Void
@@ -70,7 +70,7 @@ enum AvahiThread {
         }
     }
 
-    /// Resumes the one who waits, once, with the first result.
+    /// Resumes the waiting caller, once, with the first result.
     private final class Outcome: Sendable {
         private enum State {
             case idle
@@ -109,7 +109,7 @@ enum AvahiThread {
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    /// Starts a detached thread with every signal blocked: signals are the process's affair, and libdbus's calls should not see them.
+    /// Starts a detached thread with every signal blocked: signals belong to the process, and libdbus's calls should not see them.
     private static func start(_ run: @escaping @Sendable () -> Void) -> Bool {
         var attributes = pthread_attr_t()
         guard pthread_attr_init(&attributes) == 0 else { return false }
@@ -133,15 +133,15 @@ enum AvahiThread {
     }
 }
 
-/// Asks a loop to stop, or for a sign of life, from any thread.
+/// Asks a loop, from any thread, to stop or to give a sign of life.
 final class StopSignal: Sendable {
     private struct State {
         var isStopped = false
-        /// The simple poll's address as a number while the loop lives, 0 before and after: a pointer would tie the state to the
-        /// loop's thread. `avahi_simple_poll_wakeup` is the one call of Avahi's that may come from elsewhere, and it is made
-        /// under the lock that `detach` takes before the poll is freed.
+        /// The simple poll's address as a number while the loop lives, and 0 before and after: a pointer would tie the state to the loop's
+        /// thread. `avahi_simple_poll_wakeup` is the only Avahi call that may come from another thread. It is made under the lock that
+        /// `detach` takes before the poll is freed.
         var poll: UInt = 0
-        /// Those who want to hear when the loop comes round.
+        /// The callbacks for the loop's next iteration.
         var heartbeats: [@Sendable () -> Void] = []
     }
     private let state = Mutex(State())
@@ -153,11 +153,11 @@ final class StopSignal: Sendable {
             state.isStopped = true
             if let poll = OpaquePointer(bitPattern: state.poll) { avahi_simple_poll_wakeup(poll) }
         }
-        // One that is to stop may be left behind in a call; no caller waits for its answer.
+        // A stopped loop may be left behind in a call, so no caller waits for its answer.
         self.end()
     }
 
-    /// Has the loop call back when it comes round; at once where there is none any more.
+    /// Has the loop call back in its next iteration; at once if there is no loop.
     fileprivate func ask(_ heartbeat: @escaping @Sendable () -> Void) {
         let isWaiting = self.state.withLock { state in
             guard let poll = OpaquePointer(bitPattern: state.poll), !state.isStopped else { return false }
@@ -168,7 +168,7 @@ final class StopSignal: Sendable {
         if !isWaiting { heartbeat() }
     }
 
-    /// The loop has come round.
+    /// Calls back everyone who waits for this iteration.
     fileprivate func answer() {
         let heartbeats = self.state.withLock { state in
             defer { state.heartbeats = [] }
@@ -194,7 +194,7 @@ final class StopSignal: Sendable {
     }
 }
 
-/// The poll loop of one Avahi thread; never leaves that thread.
+/// The poll loop of one Avahi thread; it never leaves that thread.
 final class AvahiLoop {
     private let simplePoll: OpaquePointer
     private let stop: StopSignal
@@ -206,21 +206,21 @@ final class AvahiLoop {
         stop.attach(poll)
     }
 
-    /// What Avahi's constructors take.
+    /// The poll API for Avahi's constructors.
     var poll: UnsafePointer<AvahiPoll>? { avahi_simple_poll_get(self.simplePoll) }
 
     var isStopped: Bool { self.stop.isStopped }
 
-    /// Lets Avahi work until something has happened, or for `limit` at most. False when polling itself failed.
+    /// Lets Avahi work until something happens, or for `limit` at most. Returns `false` if polling itself failed.
     func wait(atMost limit: Duration) -> Bool {
         let (seconds, attoseconds) = limit.components
         let milliseconds = min(max(seconds, 0), 3_600) * 1_000 + attoseconds / 1_000_000_000_000_000
-        // Rounded up, so that a deadline has passed when the wait for it is over.
+        // Rounded up, so that the deadline has passed when the wait ends.
         defer { self.stop.answer() }
         return avahi_simple_poll_iterate(self.simplePoll, CInt(clamping: max(milliseconds, 0) + (limit > .zero ? 1 : 0))) >= 0
     }
 
-    /// Frees the poll; everything that was made with it must be gone.
+    /// Frees the poll. All objects that were made with it must be freed before.
     fileprivate func close() {
         self.stop.detach()
         avahi_simple_poll_free(self.simplePoll)

@@ -1,43 +1,44 @@
 import Earshot
 
-/// Which backend `auto` uses, and when it changes: Avahi where it answers, the embedded responder after a while without it, Avahi again
-/// when it appears. A value without clock or sockets; `AutomaticDiscovery` carries out what it says. Times are since the start.
+/// The choice of the backend that `auto` uses: Avahi if it answers, the embedded responder after a while without it, Avahi again when it
+/// appears. A value without clock or sockets; `AutomaticDiscovery` performs its actions. Times are since the start.
 struct BackendChooser {
     private enum State: Equatable {
-        /// The whole plan is with Avahi, and it answers.
+        /// Avahi has the whole plan, and answers.
         case avahi
-        /// The whole plan is with Avahi, which has been silent; at the deadline the embedded responder takes over.
+        /// Avahi has the whole plan, and has been silent. At the deadline the embedded responder takes over.
         case waiting(deadline: Duration)
-        /// The embedded responder has the plan; Avahi is only looked for.
+        /// The embedded responder has the plan, and a probe looks for Avahi.
         case embedded
     }
 
-    /// What to do at the start.
+    /// The action at the start.
     enum StartAction: Equatable {
         case startAvahi
         case startEmbedded
     }
 
-    /// What to do when Avahi answers.
+    /// The action when Avahi answers.
     enum AnswerAction: Equatable {
         case nothing
-        /// Stop the embedded responder, wait for its goodbye, then start Avahi; what it saw is believed until `forgetEmbedded`.
+        /// Stop the embedded responder, wait for its goodbye, then start Avahi. The embedded responder's sightings stay valid until
+        /// `forgetEmbedded`.
         case switchToAvahi
     }
 
-    /// What to do when time has passed.
+    /// The action when time has passed.
     enum TimerAction: Equatable {
         case nothing
-        /// Stop Avahi's part, start the embedded responder and look for Avahi beside it.
+        /// Stop Avahi's part, start the embedded responder, and look for Avahi beside it.
         case switchToEmbedded
-        /// Say that what the embedded responder saw is gone.
+        /// Report the embedded responder's sightings as gone.
         case forgetEmbedded
     }
 
     private var state: State
     private var forgetAt: Duration?
 
-    /// A chooser before its start.
+    /// Creates a chooser before its start.
     init() {
         self.state = .waiting(deadline: .zero)
     }
@@ -50,7 +51,7 @@ struct BackendChooser {
         }
     }
 
-    /// When `timerFired` is next due.
+    /// The time at which `timerFired` is next due.
     var deadline: Duration? {
         switch self.state {
         case .waiting(let deadline): min(deadline, self.forgetAt ?? deadline)
@@ -58,7 +59,7 @@ struct BackendChooser {
         }
     }
 
-    /// Begins; where Avahi cannot be there at all, it is not waited for.
+    /// Starts. If Avahi cannot be available at all, the chooser does not wait for it.
     mutating func start(now: Duration, avahiIsConceivable: Bool) -> StartAction {
         guard avahiIsConceivable else {
             self.state = .embedded
@@ -68,7 +69,7 @@ struct BackendChooser {
         return .startAvahi
     }
 
-    /// Avahi is there.
+    /// Records that Avahi is available.
     mutating func avahiAnswered(now: Duration) -> AnswerAction {
         switch self.state {
         case .avahi: return .nothing
@@ -82,7 +83,7 @@ struct BackendChooser {
         }
     }
 
-    /// Avahi is not there, or no more.
+    /// Records that Avahi is not available, or no longer.
     mutating func avahiFellSilent(now: Duration) {
         switch self.state {
         case .avahi: self.state = .waiting(deadline: now + DiscoveryLimits.avahiPatience)
@@ -90,7 +91,7 @@ struct BackendChooser {
         }
     }
 
-    /// Time has passed; early calls do nothing.
+    /// Records that time has passed. Early calls do nothing.
     mutating func timerFired(now: Duration) -> TimerAction {
         if let forgetAt = self.forgetAt, forgetAt <= now {
             self.forgetAt = nil
@@ -98,7 +99,7 @@ struct BackendChooser {
         }
         switch self.state {
         case .waiting(let deadline) where deadline <= now:
-            // What it saw before is about to be seen again.
+            // Its earlier sightings are about to be found again.
             self.forgetAt = nil
             self.state = .embedded
             return .switchToEmbedded

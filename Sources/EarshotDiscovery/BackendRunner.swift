@@ -5,16 +5,17 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Runs one backend on its Avahi thread until the task is cancelled, and starts it anew should the thread end before.
+/// Runs one backend on its Avahi thread until the task is cancelled, and restarts it if the thread ends before.
 struct BackendRunner: Sendable {
-    /// Takes a report; false when there was no room for it.
+    /// Takes a report; returns `false` if there was no room for it.
     typealias Report = @Sendable (BackendReport) -> Bool
 
     let run: @Sendable (DiscoveryPlan, @escaping Report) async -> Void
 
-    /// The system's avahi-daemon.
+    /// Returns a runner for the system's avahi-daemon.
     static func avahi(logger: Logger) -> BackendRunner {
-        // Here, and not only on first use: by then the process may have given up its access to the library's file. Never unloaded.
+        // Loaded here rather than on first use, because the process may by then have dropped its access to the library's file. Never
+        // unloaded.
         var library = earshot_avahi_client()
         _ = earshot_avahi_client_load(&library)
         return BackendRunner { plan, report in
@@ -23,7 +24,7 @@ struct BackendRunner: Sendable {
         }
     }
 
-    /// libavahi-core in this process.
+    /// Returns a runner for libavahi-core in this process.
     static func embedded(logger: Logger) -> BackendRunner {
         var library = earshot_avahi_core()
         _ = earshot_avahi_core_load(&library)
@@ -45,7 +46,7 @@ struct BackendRunner: Sendable {
             let error = await self.watching(pulse, backend: backend, report: report) {
                 await AvahiThread.run(isHung: { pulse.isSilent }) { loop in
                     guard let link = makeLink(loop) else { return missing }
-                    // A thread that was left behind in a call must not speak afterwards.
+                    // A thread that was left behind in a call must not report afterwards.
                     let engine = AvahiEngine(backend: backend, plan: plan, link: link, logger: logger) { loop.isStopped || report($0) }
                     defer { engine.stop() }
                     while !loop.isStopped {
@@ -70,7 +71,7 @@ struct BackendRunner: Sendable {
         }
     }
 
-    /// Tells of a thread that does not come back from a call, for as long as `work` lasts.
+    /// Reports a thread that does not return from a call, while `work` runs.
     private static func watching(
         _ pulse: SharedPulse, backend: DiscoveryStatus.Backend, report: @escaping Report, _ work: @escaping @Sendable () async -> String?
     ) async -> String? {
@@ -86,8 +87,8 @@ struct BackendRunner: Sendable {
     }
 }
 
-/// Looks for a call that does not come back, for as long as one run of a backend's thread lasts: nothing of it is told behind the beginning
-/// of the next one. By a timer that is nobody's task: an idle daemon wakes up for it, and is to wake up no more than once.
+/// Watches for a call that does not return, during one run of a backend's thread. Nothing is reported after the next run has begun. It uses
+/// a timer instead of a task, because an idle daemon should be woken no more than once.
 private final class CallWatch: Sendable {
     private struct State {
         var isOver = false
@@ -126,7 +127,7 @@ private final class CallWatch: Sendable {
     }
 }
 
-/// The stream behind a backend's `events`, and what the backends have in common.
+/// The stream behind a backend's `events`, and the code that the backends share.
 struct DiscoveryOutput: Sendable {
     let events: AsyncStream<DiscoveryEvent>
     private let continuation: AsyncStream<DiscoveryEvent>.Continuation
@@ -135,7 +136,7 @@ struct DiscoveryOutput: Sendable {
         (self.events, self.continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(DiscoveryLimits.waitingEvents))
     }
 
-    /// False when the reader is too far behind.
+    /// Emits an event; returns `false` if the reader is too far behind.
     func emit(_ event: DiscoveryEvent) -> Bool {
         if case .dropped = self.continuation.yield(event) { return false }
         return true
@@ -145,7 +146,7 @@ struct DiscoveryOutput: Sendable {
         self.continuation.finish()
     }
 
-    /// Runs one backend with the whole plan; with nothing to do, says so and waits.
+    /// Runs one backend with the whole plan. If there is nothing to do, reports that and waits.
     func run(_ runner: BackendRunner, as backend: DiscoveryStatus.Backend, plan: DiscoveryPlan) async {
         if plan == .probe {
             await self.stayOff(as: backend)
@@ -158,10 +159,10 @@ struct DiscoveryOutput: Sendable {
         self.finish()
     }
 
-    /// Neither advertising nor browsing was asked for.
+    /// Reports `off`, because neither advertising nor browsing was requested, and waits for cancellation.
     func stayOff(as backend: DiscoveryStatus.Backend) async {
         _ = self.emit(.status(DiscoveryStatus(backend: backend, state: .off)))
-        // Ends with the task: nothing is ever sent.
+        // Nothing is ever sent: the loop ends with the task.
         let (never, continuation) = AsyncStream<Never>.makeStream()
         for await _ in never {}
         continuation.finish()

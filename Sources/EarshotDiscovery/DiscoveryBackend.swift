@@ -1,16 +1,16 @@
 public import Earshot
 public import Logging
 
-/// The choice of a backend, as the settings spell it.
+/// The choice of a backend, as spelled in the settings.
 public enum DiscoveryBackend: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Avahi where it answers, the embedded responder where it does not.
+    /// Avahi if it answers, otherwise the embedded responder.
     case auto
     case avahi, embedded
-    /// Configured peers only.
+    /// No discovery: configured peers only.
     case none
 
-    /// The discovery to run; `nil` for `none`. With `startsEmbedded` the automatic one does not wait for Avahi before it goes on with the
-    /// embedded responder, for one that follows another that had come to it.
+    /// Returns the discovery to run; `nil` for `none`. With `startsEmbedded` the automatic one starts with the embedded responder without
+    /// waiting for Avahi, because the discovery that it replaces had already switched to it.
     public func makeDiscovery(logger: Logger, startsEmbedded: Bool = false) -> (any PeerDiscovery)? {
         switch self {
         case .auto: AutomaticDiscovery(logger: logger, startsEmbedded: startsEmbedded)

@@ -1,10 +1,10 @@
-/// Where an instance lives: its host's name and the addresses that the host has on the instance's interface and protocol.
+/// The host of an instance: its name and its addresses on the instance's interface and protocol.
 struct InstanceHost: Equatable {
-    /// As the SRV record names it, such as `alice.local`.
+    /// The name in the SRV record, such as `alice.local`.
     let name: String
-    /// The one address that the resolver named.
+    /// The only address that the resolver reported.
     var resolved: String
-    /// Whether the host's addresses are told as they change.
+    /// Whether changes of the host's addresses are followed.
     var isFollowed: Bool
     private var known: Set<String> = []
 
@@ -14,10 +14,10 @@ struct InstanceHost: Equatable {
         self.isFollowed = isFollowed
     }
 
-    /// All that are known, in a stable order; the resolver's one until more is heard.
+    /// All known addresses, in a stable order; the resolver's address until more are known.
     var addresses: [String] { self.known.isEmpty ? [self.resolved] : self.known.sorted() }
 
-    /// The host has this address, or has it no more; more than fit are ignored.
+    /// Records that the host has gained or lost an address. Addresses beyond the limit are ignored.
     mutating func note(_ address: String, isPresent: Bool) {
         if !isPresent {
             self.known.remove(address)

@@ -1,13 +1,13 @@
-/// What a multicast DNS packet (RFC 1035 section 4.1, RFC 6762 section 18) has in it, as far as it must not reach libavahi-core.
+/// A check of multicast DNS packets (RFC 1035 section 4.1, RFC 6762 section 18) for content that must not reach libavahi-core.
 enum MulticastPacket {
     private static let headerBytes = 12
     private static let cname: UInt16 = 5
 
-    /// Whether the packet is well-formed to its last record and has no alias in it.
+    /// Whether the packet is well-formed to its last record and contains no alias.
     ///
-    /// An alias (CNAME) of a name that is browsed for has libavahi-core look for what it points to under the same browser, and what becomes of
-    /// that ends the process by an assertion, or a recursion without an end (avahi issues 501, 678 and 683, not mended in Debian 12): one packet
-    /// of anyone on the network. No record of DNS-SD is an alias, nor may the name be one that a service's record points to (RFC 2782).
+    /// An alias (CNAME) of a browsed name makes libavahi-core look for its target under the same browser. The result ends the process by an
+    /// assertion, or an endless recursion (avahi issues 501, 678 and 683, not fixed in Debian 12): a single packet of anyone on the network
+    /// suffices. No record of DNS-SD is an alias, nor may a service's record point to one (RFC 2782).
     static func isHarmless(_ packet: ArraySlice<UInt8>) -> Bool {
         guard packet.count >= self.headerBytes else { return false }
         var rest = packet.dropFirst(4)
@@ -19,17 +19,17 @@ enum MulticastPacket {
         for _ in 0..<counts[0] {
             guard self.skipName(in: &rest), self.skip(4, in: &rest) else { return false }
         }
-        // Of answers, authorities and additional records.
+        // The answers, authorities and additional records.
         for _ in 0..<counts[1...].reduce(0, { $0 + Int($1) }) {
             guard self.skipName(in: &rest), let type = self.takeNumber(from: &rest), type != self.cname,
-                // The class and the time to live.
+                // Skips the class and the time to live.
                 self.skip(6, in: &rest), let length = self.takeNumber(from: &rest), self.skip(Int(length), in: &rest)
             else { return false }
         }
         return true
     }
 
-    /// Labels up to the root or a pointer, which ends a name.
+    /// Skips labels up to the root or a pointer, which ends a name.
     private static func skipName(in rest: inout ArraySlice<UInt8>) -> Bool {
         while let length = rest.popFirst() {
             switch length >> 6 {

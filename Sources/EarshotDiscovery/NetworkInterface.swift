@@ -1,22 +1,23 @@
 import CAvahi
 import Glibc
 
-/// The machine's interfaces, as getifaddrs(3) shows them.
+/// A network interface of the machine, as getifaddrs(3) reports it.
 struct NetworkInterface: Hashable {
     let index: Int32
     let name: String
     let isLoopback: Bool
-    /// Whether discovery may publish on it: up, and either loopback or able to multicast.
+    /// Whether discovery may publish on it: it is up, and either loopback or able to multicast.
     let isUsable: Bool
     let addresses: [LocalAddress]
 
-    /// One address, as bytes in network order: 4 of IPv4, 16 of IPv6.
+    /// An address, as bytes in network order: 4 for IPv4, 16 for IPv6.
     struct LocalAddress: Hashable {
         let interfaceIndex: Int32
         let bytes: [UInt8]
     }
 
-    /// All interfaces that are there now, by index; `nil` when the kernel does not say, as when the process has run out of descriptors.
+    /// Returns all present interfaces, by index; `nil` if the kernel does not tell, for example because the process has run out of
+    /// descriptors.
     static func all() -> [Int32: NetworkInterface]? {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return nil }
@@ -28,7 +29,7 @@ struct NetworkInterface: Hashable {
             guard let name = current.ifa_name else { continue }
             let index = Int32(clamping: if_nametoindex(name))
             guard index > 0 else {
-                // One that is gone by now; anything else, such as no descriptor to ask by, leaves all unknown.
+                // The interface is already gone. After any other error, such as a lack of descriptors, nothing is known.
                 guard [ENODEV, ENXIO].contains(errno) else { return nil }
                 continue
             }
@@ -63,19 +64,19 @@ struct NetworkInterface: Hashable {
     }
 }
 
-/// Names and flags of interfaces for sightings, read anew at most once a second, and where one is not among them, which may be new, at most
-/// every 100 ms.
+/// A cache of interfaces for sightings. They are read again at most once a second, or at most every 100 ms to find an unknown interface,
+/// which may be new.
 struct InterfaceCache {
     private var interfaces: [Int32: NetworkInterface] = [:]
     private var readAt: Duration?
-    /// Whether the last look at them saw them.
+    /// Whether the last attempt to read them succeeded.
     private(set) var isCurrent = false
     private let read: () -> [Int32: NetworkInterface]?
 
-    /// `read`: all that there are, by their indexes; `nil` where that is not known, and what was read before counts on.
+    /// Creates a cache. `read` returns all interfaces by their indexes, or `nil` if they are not known; the earlier ones are then kept.
     init(read: @escaping () -> [Int32: NetworkInterface]? = NetworkInterface.all) { self.read = read }
 
-    /// The interface with this index; `nil` when it is gone.
+    /// Returns the interface with this index; `nil` if it is gone.
     mutating func interface(_ index: Int32, now: Duration) -> NetworkInterface? {
         let age = self.readAt.map { now - $0 } ?? .seconds(1)
         if age >= (self.interfaces[index] == nil ? .milliseconds(100) : .seconds(1)) {

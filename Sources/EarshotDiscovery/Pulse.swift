@@ -1,17 +1,18 @@
 import Synchronization
 
-/// Whether an Avahi thread is in a call that does not come back, as seen from outside: a value without a clock; times are since the start.
+/// Detects that an Avahi thread is in a call that does not return, as seen from outside. A value without a clock; times are since the
+/// start.
 struct Pulse {
     private var busySince: Duration?
     private var answeredAt = Duration.zero
     private(set) var isSilent = false
 
-    /// The thread leaves its poll loop to work.
+    /// Records that the thread has left its poll loop to work.
     mutating func began(now: Duration) {
         self.busySince = now
     }
 
-    /// The thread is back in its poll loop; true where it had been given up.
+    /// Records that the thread is back in its poll loop. Returns whether it had been reported as silent.
     mutating func ended(now: Duration) -> Bool {
         self.busySince = nil
         self.answeredAt = now
@@ -19,15 +20,15 @@ struct Pulse {
         return self.isSilent
     }
 
-    /// How long nothing has been heard, once that is worth telling; told once a silence.
+    /// Returns how long the thread has been silent, once that is worth reporting; at most once per silence.
     mutating func check(now: Duration) -> Duration? {
         guard !self.isSilent, let busySince = self.busySince, now - busySince >= DiscoveryLimits.callPatience else { return nil }
         self.isSilent = true
         return now - self.answeredAt
     }
 
-    /// When to check next. The thread works once in each `DiscoveryLimits.pulse`, so that a call which does not come back has begun by then, and
-    /// an idle daemon is woken up for this no more often than that.
+    /// Returns the time of the next check. The thread works once in each `DiscoveryLimits.pulse`, so a call that hangs has begun by then,
+    /// and an idle daemon is not woken more often.
     func nextCheck(now: Duration) -> Duration {
         let patience = DiscoveryLimits.callPatience
         if !self.isSilent, let busySince = self.busySince { return busySince + patience }
@@ -43,7 +44,7 @@ final class SharedPulse: Sendable {
 
     init() { self.start = self.clock.now }
 
-    /// Since the run's beginning.
+    /// The time since the run's beginning.
     var now: Duration { self.start.duration(to: self.clock.now) }
 
     var isSilent: Bool { self.pulse.withLock { $0.isSilent } }
@@ -54,7 +55,7 @@ final class SharedPulse: Sendable {
 
     func check() -> Duration? { self.pulse.withLock { $0.check(now: self.now) } }
 
-    /// How long from now until it is to be checked.
+    /// The time from now until the next check.
     var untilNextCheck: Duration {
         let now = self.now
         return self.pulse.withLock { $0.nextCheck(now: now) } - now

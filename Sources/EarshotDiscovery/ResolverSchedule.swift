@@ -1,9 +1,9 @@
 import Earshot
 
-/// Which instances have a resolver open, and whose turn is next.
+/// The schedule of resolvers: which instances have one open, and which are next.
 ///
-/// Only an open resolver is told of changes, but a daemon allows a client no more than about a thousand. Up to `limit` instances keep
-/// theirs; beyond that instances take turns, those never resolved first, then those whose last word is the oldest.
+/// Only an open resolver reports changes, but a daemon allows a client no more than about a thousand. Up to `limit` instances keep theirs.
+/// Beyond that, instances take turns: first those never resolved, then those whose last report is the oldest.
 struct ResolverSchedule {
     private enum Phase {
         case waiting(notBefore: Duration)
@@ -12,27 +12,27 @@ struct ResolverSchedule {
 
     private struct Entry {
         var phase: Phase
-        /// When its resolver last spoke, or was closed after it had spoken; `nil` before the first time.
+        /// When its resolver last reported, or was closed after a report; `nil` before the first time.
         var heardAt: Duration?
-        /// Whether the resolver open now has spoken.
+        /// Whether the open resolver has reported.
         var hasSpoken = false
         var failures = 0
-        /// How many of these were resolvers that had no answer.
+        /// The number of these failures in which a resolver had no answer.
         var silences = 0
     }
 
-    /// Instances remembered, and how many of them have a resolver open.
+    /// The number of remembered instances, and the number of open resolvers.
     var count: Int { self.entries.count }
     var openResolvers: Int { self.openCount }
 
-    /// What to do with an instance that appeared.
+    /// The action for an instance that appeared.
     enum Appearance: Equatable {
         case open, wait, known
-        /// The table is full; true the first time.
+        /// The table is full. `isFirst` for the first refusal.
         case refuse(isFirst: Bool)
     }
 
-    /// What to do with an instance that went.
+    /// The action for an instance that disappeared.
     enum Disappearance: Equatable {
         case close, forget, unknown
     }
@@ -85,7 +85,7 @@ struct ResolverSchedule {
         return false
     }
 
-    /// The instance's resolver answered; false when it is not asked for any more.
+    /// Records that the instance's resolver answered. Returns `false` if the instance is no longer known.
     mutating func resolved(_ key: Sighting.Key, now: Duration) -> Bool {
         guard var entry = self.entries[key] else { return false }
         entry.heardAt = now
@@ -96,8 +96,8 @@ struct ResolverSchedule {
         return true
     }
 
-    /// The instance's resolver had no answer or could not be opened: it waits longer each time, but not so long where it was heard before,
-    /// since its return is not told otherwise. True when there is a resolver to close.
+    /// Records that the instance's resolver had no answer or could not be opened. The pause grows each time, but less for an instance that
+    /// was resolved before, whose return is not reported otherwise. Returns whether there is a resolver to close.
     mutating func failed(_ key: Sighting.Key, now: Duration, wasOpen: Bool = true) -> Bool {
         guard var entry = self.entries[key], case .open = entry.phase else { return false }
         entry.failures = min(entry.failures + 1, 16)
@@ -111,10 +111,10 @@ struct ResolverSchedule {
         return true
     }
 
-    /// How often in a row the instance's resolver had no answer.
+    /// Returns how often in a row the instance's resolver had no answer.
     func silences(of key: Sighting.Key) -> Int { self.entries[key]?.silences ?? 0 }
 
-    /// The resolvers to close and then to open now.
+    /// Returns the resolvers to close, and then to open, now.
     mutating func rotate(now: Duration) -> (close: [Sighting.Key], open: [Sighting.Key]) {
         guard self.entries.count > self.openCount else { return ([], []) }
         var due: [(key: Sighting.Key, heardAt: Duration?, failures: Int)] = []
@@ -127,7 +127,7 @@ struct ResolverSchedule {
             case .open: break
             }
         }
-        // Of those that were never heard the newcomers first: a forger has any number that never will be.
+        // Of the instances never resolved, the newest go first: a forger can invent any number that never resolve.
         due.sort { ($0.heardAt ?? .seconds(-1), $0.failures) < ($1.heardAt ?? .seconds(-1), $1.failures) }
         idle.sort { $0.since < $1.since }
         let free = self.limit - self.openCount
@@ -149,7 +149,7 @@ struct ResolverSchedule {
         return (close, open)
     }
 
-    /// When `rotate` is next worth calling; `nil` while no instance waits.
+    /// Returns when `rotate` is next worth calling; `nil` while no instance waits.
     func nextTurn(now: Duration) -> Duration? {
         guard self.entries.count > self.openCount else { return nil }
         var next = now + .seconds(1)

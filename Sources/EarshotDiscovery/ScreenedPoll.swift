@@ -1,18 +1,19 @@
 import CAvahi
 import Glibc
 
-/// A poll loop for libavahi-core that looks at each packet before the library does, and takes away what could harm it (``MulticastPacket``).
+/// A poll loop for libavahi-core that inspects each packet before the library does, and discards those that could harm it
+/// (``MulticastPacket``).
 ///
-/// The library reads one packet for each time that it is called, on the one thread of its loop: what it reads is what was looked at.
+/// The library reads one packet per call, on the single thread of its loop, so it reads exactly the packet that was inspected.
 final class ScreenedPoll {
-    /// What the library is given. It holds this object, without retaining it.
+    /// The poll API for the library. It holds this object, without retaining it.
     let poll: UnsafeMutablePointer<AvahiPoll>
     private let loop: UnsafePointer<AvahiPoll>
     private var watches: [Watch] = []
     private let passedOver: () -> Void
     private var buffer = [UInt8](repeating: 0, count: DiscoveryLimits.packetBytes)
 
-    /// Keep it for as long as anything that was made with it. `passedOver` is called for each packet that is taken away.
+    /// Creates a screen for a loop. Keep it as long as any object that was made with it. `passedOver` is called for each discarded packet.
     init(_ loop: UnsafePointer<AvahiPoll>, passedOver: @escaping () -> Void) {
         self.loop = loop
         self.passedOver = passedOver
@@ -38,7 +39,7 @@ final class ScreenedPoll {
         api?.pointee.userdata.map { Unmanaged<ScreenedPoll>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// One socket of the library's, and what is called when something has come.
+    /// A socket of the library, with the callback for received data.
     private final class Watch {
         unowned let screen: ScreenedPoll
         let callback: AvahiWatchCallback
@@ -54,7 +55,7 @@ final class ScreenedPoll {
     private func watch(
         _ descriptor: CInt, _ events: AvahiWatchEvent, _ callback: @escaping AvahiWatchCallback, _ context: UnsafeMutableRawPointer?
     ) -> OpaquePointer? {
-        // The kernel's news of interfaces come by netlink.
+        // The kernel reports changes of interfaces by netlink, which needs no screening.
         guard Self.isOfNetwork(descriptor) else { return self.loop.pointee.watch_new(self.loop, descriptor, events, callback, context) }
         let watch = Watch(self, callback, context)
         self.watches.append(watch)
@@ -70,14 +71,14 @@ final class ScreenedPoll {
     private static func isOfNetwork(_ descriptor: CInt) -> Bool {
         var domain: CInt = 0
         var size = socklen_t(MemoryLayout<CInt>.size)
-        // Where the kernel does not say, it is looked at.
+        // If the kernel does not tell, the socket is screened.
         guard getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 else { return true }
         return domain == AF_INET || domain == AF_INET6
     }
 
-    /// Whether there is a packet that the library may read; one that it must not is gone.
+    /// Whether there is a packet that the library may read. A harmful packet is discarded.
     private func passes(_ descriptor: CInt, _ events: AvahiWatchEvent) -> Bool {
-        // Without a packet there may be an error of an earlier one, at which the library would end the process: looking takes it away.
+        // Without a packet there may be an error of an earlier one, at which the library would end the process. Peeking clears it.
         let count = recv(descriptor, &self.buffer, self.buffer.count, CInt(MSG_PEEK | MSG_DONTWAIT))
         guard count >= 0 else { return false }
         if MulticastPacket.isHarmless(self.buffer[..<count]) { return events.rawValue & AVAHI_WATCH_IN.rawValue != 0 }

@@ -1,15 +1,15 @@
 import CAvahi
 import Earshot
 
-/// A DNS-SD TXT record (RFC 6763 section 6) between Avahi's string list and ours. What comes in was written by a stranger.
+/// A DNS-SD TXT record (RFC 6763 section 6), converted between Avahi's string list and ours. Received records are untrusted.
 enum TXTRecord {
-    /// Why a record of ours cannot be published.
+    /// The reason why a record of ours cannot be published.
     enum Refusal: Error, Equatable {
         case key(String)
         case pairTooLong(key: String, bytes: Int)
         case recordTooLong(bytes: Int)
 
-        /// One sentence, with what would be right.
+        /// One sentence that includes the fix.
         var message: String {
             switch self {
             case .key(let key):
@@ -22,7 +22,8 @@ enum TXTRecord {
         }
     }
 
-    /// The record's strings, `key=value` each, or why it must not reach Avahi.
+    /// Returns the record's strings, `key=value` each.
+    /// - Throws: The reason why the record must not reach Avahi.
     static func strings(of pairs: [TXTPair]) throws(Refusal) -> [[UInt8]] {
         var strings: [[UInt8]] = []
         var total = 0
@@ -37,8 +38,8 @@ enum TXTRecord {
         return strings
     }
 
-    /// The pairs in a peer's strings: of a key the first occurrence counts, whatever its case; a string without `=` has an
-    /// empty value, one without a key is dropped; past the limits the rest is dropped.
+    /// Returns the pairs in a peer's strings. Of a key the first occurrence counts, regardless of case. A string without `=` has an empty
+    /// value, and a string without a key is dropped. Pairs beyond the limits are dropped.
     static func pairs(of strings: some Sequence<[UInt8]>) -> [TXTPair] {
         var pairs: [TXTPair] = []
         var keys: Set<String> = []
@@ -55,14 +56,14 @@ enum TXTRecord {
         return pairs
     }
 
-    /// Printable ASCII without `=` (RFC 6763 section 6.4).
+    /// Whether the bytes are a key: printable ASCII without `=` (RFC 6763 section 6.4).
     private static func isKey(_ bytes: some Collection<UInt8>) -> Bool {
         !bytes.isEmpty && bytes.allSatisfy { (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "=") }
     }
 }
 
 extension TXTRecord {
-    /// Calls `body` with the strings as Avahi's list, which lives as long as the call. Avahi's lists hold the last string first.
+    /// Calls `body` with the strings as Avahi's list, which lives as long as the call. Avahi's lists begin with the last string.
     static func withList<Result>(_ strings: [[UInt8]], _ body: (UnsafeMutablePointer<AvahiStringList>?) -> Result) -> Result {
         var list: UnsafeMutablePointer<AvahiStringList>?
         for string in strings {
@@ -72,8 +73,8 @@ extension TXTRecord {
         return body(list)
     }
 
-    /// The strings of Avahi's list in the record's own order; no more than could be kept anyway. libavahi-core parses a record last
-    /// string first; on the way through D-Bus the list is turned round, so that libavahi-client has the first one first.
+    /// Returns the strings of Avahi's list in the record's own order, up to a limit. libavahi-core parses a record last string first. On
+    /// the way through D-Bus the list is reversed, so libavahi-client has the first string first.
     static func strings(of list: UnsafeMutablePointer<AvahiStringList>?, lastFirst: Bool) -> [[UInt8]] {
         var strings: [[UInt8]] = []
         var item = list
@@ -85,6 +86,6 @@ extension TXTRecord {
         return lastFirst ? strings.reversed() : strings
     }
 
-    /// As many strings as 64 KiB, the longest record there can be, hold: the first one may come last.
+    /// The number of strings in 64 KiB, the longest possible record: the first string may come last.
     private static let parsedStrings = 65_536
 }
