@@ -1,17 +1,17 @@
 internal import CLinux
 import Glibc
 
-/// Moves bytes from one descriptor to another through a pipe, within the kernel (splice(2)): this process sees none of them. Through memory
-/// where a descriptor knows no such thing: an old kind of terminal, or a file that is only appended to.
+/// Moves bytes from one descriptor to another through a pipe, within the kernel (splice(2)), so that this process copies none of them. If a
+/// descriptor does not support that (an old kind of terminal, or a file opened for appending), the bytes go through memory.
 ///
-/// One thread uses it. A lost connection is SIGPIPE where the process does not ignore that.
+/// Only one thread may use it. A lost connection raises SIGPIPE unless the process ignores that.
 package final class BytePipe {
-    /// How many bytes it is to hold: as many as the kernel gives to an unprivileged process.
+    /// The requested capacity in bytes: the most that the kernel gives to an unprivileged process.
     private static let size: CInt = 1024 * 1024
-    /// How many go at once through memory.
+    /// The most bytes that are copied at once through memory.
     private static let copied = 256 * 1024
 
-    /// How many bytes it holds, and so how many go at once at most.
+    /// The capacity in bytes, which is also the most that is moved at once.
     package let capacity: Int
     private let input: CInt
     private let output: CInt
@@ -19,7 +19,7 @@ package final class BytePipe {
     private var canDrain = true
     private var copy: UnsafeMutableRawBufferPointer?
 
-    /// - Throws: where the process, or the system, has too many descriptors.
+    /// - Throws: `FileError` if the process, or the system, has too many descriptors.
     package init() throws(FileError) {
         var ends: [CInt] = [-1, -1]
         let capacity = earshot_pipe(&ends, Self.size)
@@ -33,14 +33,14 @@ package final class BytePipe {
         self.copy?.deallocate()
     }
 
-    /// Takes what the descriptor has, into the empty pipe: how many bytes, 0 at its end, or -1 with errno.
+    /// Moves available bytes of the descriptor into the empty pipe. Returns their number, 0 at the end, or -1 with errno set.
     package func fill(from descriptor: CInt, upTo limit: Int = .max) -> Int {
         if self.canFill {
             let count = earshot_splice(descriptor, self.input, min(limit, self.capacity))
             guard count < 0, errno == EINVAL else { return count }
             self.canFill = false
         }
-        // Into the pipe too, so that what comes behind need not know.
+        // These bytes go into the pipe too, so that the draining side need not distinguish.
         let space = self.memory()
         var count = Glibc.read(descriptor, space.baseAddress, min(limit, space.count))
         while count < 0, errno == EINTR { count = Glibc.read(descriptor, space.baseAddress, min(limit, space.count)) }
@@ -48,7 +48,7 @@ package final class BytePipe {
         return self.fill(with: UnsafeRawBufferPointer(rebasing: space[..<count])) ? count : -1
     }
 
-    /// Takes bytes, at most `capacity`, into the empty pipe; `false` with errno.
+    /// Writes bytes, at most `capacity`, into the empty pipe. Returns `false` with errno set if that failed.
     package func fill(with bytes: UnsafeRawBufferPointer) -> Bool {
         var written = 0
         while written < bytes.count {
@@ -58,10 +58,10 @@ package final class BytePipe {
         return true
     }
 
-    /// Hands on at most `count` bytes: how many, or -1 with errno.
+    /// Moves at most `count` bytes out of the pipe. Returns their number, or -1 with errno set.
     package func drain(_ count: Int, to descriptor: CInt) -> Int { earshot_splice(self.output, descriptor, count) }
 
-    /// Hands on `count` bytes, however long it takes, and gives 0, or the errno.
+    /// Moves `count` bytes out of the pipe, waiting as needed. Returns 0, or the errno.
     package func drain(all count: Int, to descriptor: CInt) -> CInt {
         var left = count
         while left > 0 {
@@ -93,7 +93,7 @@ package final class BytePipe {
         return 0
     }
 
-    /// Writes all the bytes, however long it takes, and gives 0, or the errno.
+    /// Writes all bytes, waiting as needed. Returns 0, or the errno.
     package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> CInt {
         var written = 0
         while written < bytes.count {

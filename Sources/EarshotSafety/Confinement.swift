@@ -2,29 +2,29 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// The second line of defence behind `SafeName` and `SafeDirectory`: the kernel lets this process change files only where it said at its
-/// start that it would (Landlock, landlock(7)). Reading stays as free as it was.
+/// The second line of defence behind `SafeName` and `SafeDirectory`: the kernel lets this process change files only in the places that it
+/// named at its start (Landlock, landlock(7)). Reading is not restricted.
 ///
-/// It holds for threads: for the one that asks and for all that it makes afterwards, for good. So a process confines itself before it has a
-/// second thread. What must reach a directory that is known only later, since a person may change the setting while the daemon runs, is
-/// done by `reaching`: on a thread of its own that is confined to exactly that directory.
+/// The confinement applies to the calling thread and to all threads that it starts afterwards, permanently. A process therefore confines
+/// itself before it has a second thread. A directory that becomes known later, because the user may change the setting while the daemon
+/// runs, is accessed with `reaching`: on a separate thread that is confined to exactly that directory.
 package enum Confinement {
-    /// A directory, and what may be done below it.
+    /// A directory, with the permitted changes below it.
     package enum Place: Sendable {
-        /// Everything.
+        /// All changes.
         case changes(SafeDirectory)
-        /// Sockets may be made, and what is there removed.
+        /// Creating sockets, and removing entries.
         case sockets(SafeDirectory)
     }
 
-    /// Makes threads that are not confined yet; there once the process has confined itself.
+    /// The thread that starts unconfined threads; set once the process has confined itself.
     private static let outside = Mutex<OutsideThread?>(nil)
 
-    /// Whether the kernel has Landlock, in a version under which files can still be moved (2, Linux 5.19).
+    /// Whether the kernel has a Landlock version that permits moving files (2, Linux 5.19).
     package static var isAvailable: Bool { earshot_landlock_version() > 0 }
 
-    /// Confines the calling thread and all that it makes from now on, that is the process if it has no other; `false` where the kernel
-    /// cannot, and everything stays as it was. Once a process.
+    /// Confines the calling thread and all threads that it starts from now on, which is the whole process if it has no other. Called once
+    /// per process. Returns `false` if the kernel does not support that; nothing has changed then.
     package static func confineProcess(to places: [Place]) throws(FileError) -> Bool {
         guard self.isAvailable else { return false }
         let thread = try OutsideThread()
@@ -33,7 +33,7 @@ package enum Confinement {
         return true
     }
 
-    /// Confines the calling thread and all that it makes from now on.
+    /// Confines the calling thread and all threads that it starts from now on.
     package static func confineThread(to places: [Place]) throws(FileError) {
         let ruleset = earshot_landlock_ruleset()
         guard ruleset >= 0 else { throw FileError("make", "a Landlock ruleset") }
@@ -46,7 +46,7 @@ package enum Confinement {
                 }
             guard allowed == 0 else { throw FileError("confine writing to", path) }
         }
-        // Libraries may throw things away.
+        // Libraries may write to /dev/null.
         let null = open("/dev/null", O_WRONLY | O_CLOEXEC)
         if null >= 0 {
             _ = earshot_landlock_allow_writing(ruleset, null)
@@ -55,8 +55,8 @@ package enum Confinement {
         guard earshot_landlock_enter(ruleset) == 0 else { throw FileError("enter", "a Landlock ruleset") }
     }
 
-    /// Does the work on a thread that may change files below these directories and nowhere else, and waits for it; at once, on the calling
-    /// thread, where the process is not confined.
+    /// Performs work on a thread that may change files only below these directories, and waits for it. If the process is not confined, the
+    /// work runs on the calling thread.
     package static func reaching<Value: Sendable>(
         _ directories: [SafeDirectory], _ work: @escaping @Sendable () throws -> Value
     ) throws -> Value {

@@ -1,8 +1,9 @@
-/// The one way in which text that came from elsewhere (a peer, a file name, an environment) reaches a terminal, a log or an error.
+/// The escaping of external text (from a peer, a file name, an environment) for a terminal, a log or an error. Such text reaches them in no
+/// other way.
 ///
-/// What could move the cursor, reorder what is read, hide or imitate is written as an escape: `\n`, `\t`, `\r`, `\e`, or the scalar's
-/// number as in `\u{202E}`. A backslash is doubled, so that an escape in the output always stands for a character that was really
-/// there, and two different texts are never shown alike because of the escaping. Nothing is dropped.
+/// Characters that could move the cursor, reorder the text, hide or imitate something are written as an escape: `\n`, `\t`, `\r`, `\e`, or
+/// the scalar's number as in `\u{202E}`. A backslash is doubled. An escape in the output therefore always stands for a real character, and two
+/// different texts never look alike because of the escaping. Nothing is dropped.
 extension String {
     /// The text on one line, with everything that is not plainly visible escaped.
     package var escapedForDisplay: String {
@@ -10,14 +11,14 @@ extension String {
         return self.escaped(keepingLines: false)
     }
 
-    /// The text with line feeds kept (and CR LF shown as one line feed), everything else escaped as in `escapedForDisplay`: for bodies
-    /// of messages, whose further lines the caller indents so that none can be forged.
+    /// The text with line feeds kept (and CR LF shown as one line feed), and everything else escaped as in `escapedForDisplay`. It is meant
+    /// for bodies of messages: the caller indents further lines so that none can be forged.
     package var escapedLines: String {
         guard self.utf8.contains(where: { !$0.isPlain }) else { return self }
         return self.escaped(keepingLines: true)
     }
 
-    /// A sentence in which names were escaped already, for the last sink that it passes: what was forgotten is escaped, and a backslash
+    /// A sentence in which names were already escaped, for the last sink before display. Unescaped characters are escaped, and a backslash
     /// stays single.
     package var escapedOnceMore: String {
         self.split(separator: "\\", omittingEmptySubsequences: false).map { String($0).escapedForDisplay }.joined(separator: "\\")
@@ -26,7 +27,7 @@ extension String {
     private func escaped(keepingLines: Bool) -> String {
         var result = ""
         result.reserveCapacity(self.utf8.count + 16)
-        // By scalars, not characters: a combining mark must not shield the control character that it follows.
+        // Iterates over scalars, not characters: a combining mark must not hide the control character before it.
         var scalars = self.unicodeScalars.makeIterator()
         var pending = scalars.next()
         while let scalar = pending {
@@ -52,18 +53,18 @@ extension String {
 }
 
 extension UInt8 {
-    /// Printable ASCII but for the backslash.
+    /// Whether the byte is printable ASCII except the backslash.
     fileprivate var isPlain: Bool { (0x20..<0x7F).contains(self) && self != UInt8(ascii: "\\") }
 }
 
 extension Unicode.Scalar {
-    /// Whether a scalar shows as itself and does nothing else.
+    /// Whether the scalar shows as itself and has no other effect.
     fileprivate var isShownAsItIs: Bool {
         switch self.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .unassigned, .privateUse, .surrogate:
             return false
         default:
-            // Fillers and joiners of other categories that show as nothing at all; the two selectors of emoji style stay.
+            // Excludes invisible fillers and joiners of other categories, except the two selectors of emoji style.
             return !self.properties.isDefaultIgnorableCodePoint || self.value == 0xFE0E || self.value == 0xFE0F
         }
     }

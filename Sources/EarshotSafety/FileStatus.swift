@@ -1,31 +1,31 @@
 internal import CLinux
 import Glibc
 
-/// What the kernel knows of a file (fstat(2)), as a value of our own: `struct stat` has no module that every target can name.
+/// The kernel's status of a file (fstat(2)), as a value of our own: `struct stat` has no module that every target can import.
 package struct FileStatus: Sendable, Hashable {
-    /// What kind of file it is.
+    /// The kind of a file.
     package enum Kind: Sendable, Hashable {
         case regular, directory, namedPipe, socket, device, other
     }
 
     package let kind: Kind
-    /// Bytes.
+    /// The size in bytes.
     package let size: UInt64
-    /// Bytes that the file system has set aside for it.
+    /// The allocated bytes.
     package let allocated: UInt64
     /// The permission bits.
     package let mode: UInt32
     package let owner: UInt32
     package let group: UInt32
-    /// Which file system it lies on.
+    /// The device number of its file system.
     package let device: UInt64
-    /// Which file it is there.
+    /// The inode number within the file system.
     package let inode: UInt64
-    /// How many names it has.
+    /// The number of its names.
     package let links: UInt64
-    /// Seconds and nanoseconds of the last change of the content.
+    /// The seconds and nanoseconds of the last change of the content.
     package let modified: [Int]
-    /// Seconds of the last change of the content or of what the kernel knows of the file: no program can choose it.
+    /// The seconds of the last change of the content or the status, which no program can choose.
     package let changed: Int
 
     private init(_ status: stat) {
@@ -50,39 +50,39 @@ package struct FileStatus: Sendable, Hashable {
         self.changed = status.st_ctim.tv_sec
     }
 
-    /// Of an open file; `nil` with `errno` set where the kernel refuses.
+    /// Reads the status of an open file; `nil` with `errno` set if the kernel refuses.
     package init?(descriptor: CInt) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }
         self.init(status)
     }
 
-    /// Of the entry of that name in a directory, a link itself and not what it leads to; `nil` with `errno` set where the kernel refuses.
+    /// Reads the status of the entry of that name in a directory, without following a link; `nil` with `errno` set if the kernel refuses.
     init?(of name: SafeName, in directory: CInt) {
         var status = stat()
         guard fstatat(directory, name.description, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
         self.init(status)
     }
 
-    /// Of whatever the path leads to, links followed; `nil` with `errno` set where it leads nowhere.
+    /// Reads the status of the file at a path, following links; `nil` with `errno` set if there is none.
     package init?(path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         self.init(status)
     }
 
-    /// By what a file is known, under whatever names.
+    /// The identity of a file, independent of its names.
     package struct Identity: Sendable, Hashable {
         let device: UInt64
         let inode: UInt64
 
-        /// An identity as stat(2) has it.
+        /// Creates an identity with the numbers of stat(2).
         package init(device: UInt64, inode: UInt64) {
             self.device = device
             self.inode = inode
         }
     }
 
-    /// Which file it is.
+    /// The identity of the file.
     package var identity: Identity { Identity(device: self.device, inode: self.inode) }
 }

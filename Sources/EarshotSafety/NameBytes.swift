@@ -1,13 +1,13 @@
-/// Names of files are the same when their bytes are: `==` also takes canonically equivalent ones for equal (é as one scalar, and as e with an
-/// accent), which file systems and other machines tell apart.
+/// Comparison of file names by their bytes. `==` also treats canonically equivalent names as equal (é as one scalar, and as e with an
+/// accent), which file systems and other machines distinguish.
 extension String {
-    /// Whether the other has the same bytes.
+    /// Whether the other string has the same bytes.
     package func hasBytes(of other: String) -> Bool { self.utf8.elementsEqual(other.utf8) }
 }
 
 extension Sequence {
-    /// Those of a name that a person typed: those that have it byte for byte, or where there are none, those that have an equivalent one, as
-    /// another keyboard writes it.
+    /// Returns the elements with a name that a user typed: those that match byte for byte, or if there are none, those with an equivalent
+    /// name, as another keyboard may produce it.
     package func called(_ name: String, by path: (Element) -> String) -> [Element] {
         let equivalent = self.filter { path($0) == name }
         let exact = equivalent.filter { path($0).hasBytes(of: name) }

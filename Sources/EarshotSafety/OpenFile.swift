@@ -1,16 +1,16 @@
 internal import CLinux
 import Glibc
 
-/// Owns one descriptor, closes it when the last reference goes, and moves bytes at offsets: several threads may use it at once.
+/// An owned file descriptor, closed with the last reference. It reads and writes at offsets, so several threads may use it at once.
 package final class OpenFile: Sendable {
-    /// `open` flags, for callers that have no C library of their own.
+    /// `open` flags, for callers that do not import the C library.
     package static let readWrite = O_RDWR
-    /// See `readWrite`.
+    /// A flag like `readWrite`.
     package static let create = O_CREAT
 
-    /// The descriptor; valid while this object lives.
+    /// The descriptor, valid while this object lives.
     package let descriptor: CInt
-    /// What errors call it.
+    /// The file's name in errors.
     package let subject: String
 
     /// Takes ownership of an open descriptor.
@@ -23,13 +23,13 @@ package final class OpenFile: Sendable {
         close(self.descriptor)
     }
 
-    /// What the kernel knows of the open file.
+    /// Returns the kernel's status of the open file.
     package func status() throws(FileError) -> FileStatus {
         guard let status = FileStatus(descriptor: self.descriptor) else { throw FileError("look at", self.subject) }
         return status
     }
 
-    /// Writes all the bytes at the offset (bytes from the start).
+    /// Writes all bytes at the offset, in bytes from the start.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
         var written = 0
         while written < bytes.count {
@@ -45,7 +45,7 @@ package final class OpenFile: Sendable {
         }
     }
 
-    /// Writes all the bytes at the offset.
+    /// Writes all bytes at the offset.
     package func write(_ bytes: [UInt8], at offset: UInt64) throws(FileError) {
         // Not thrown through the closure: Swift 6.3 crashes on a typed error that passes through a rethrowing function.
         let result = bytes.withUnsafeBytes { buffer in
@@ -54,7 +54,7 @@ package final class OpenFile: Sendable {
         try result.get()
     }
 
-    /// Reads up to `buffer.count` bytes at the offset and returns how many; fewer only at the end of the file.
+    /// Reads up to `buffer.count` bytes at the offset and returns their number; fewer only at the end of the file.
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
         var total = 0
         while total < buffer.count {
@@ -74,7 +74,7 @@ package final class OpenFile: Sendable {
 
     /// Reads up to `count` bytes at the offset; fewer only at the end of the file.
     package func bytes(at offset: UInt64, count: Int) throws(FileError) -> [UInt8] {
-        // Of no capacity it would be the empty array that all threads share, and its count would be written.
+        // With no capacity this would be the empty array that all threads share, and its count would be written.
         guard count > 0 else { return [] }
         var failure: FileError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
@@ -88,8 +88,8 @@ package final class OpenFile: Sendable {
         return bytes
     }
 
-    /// Whether the file has as many bytes as its status says. Files that the kernel makes up as they are read (proc(5), sysfs(5)) have more
-    /// than the 0 bytes, or fewer than the whole page, that they report.
+    /// Whether the file has as many bytes as its status says. Files that the kernel generates while they are read (proc(5), sysfs(5))
+    /// report 0 bytes and have more, or report a whole page and have fewer.
     package func hasReportedSize(_ status: FileStatus) throws(FileError) -> Bool {
         guard status.size == 0 || (status.allocated == 0 && status.size <= Self.doubtfulSize) else { return true }
         guard try self.bytes(at: status.size, count: 1).isEmpty else { return false }
@@ -97,10 +97,10 @@ package final class OpenFile: Sendable {
         return try !self.bytes(at: status.size - 1, count: 1).isEmpty
     }
 
-    /// The largest size that such files report without having it, in bytes: the largest page of any machine.
+    /// The largest size that such files report without having it, in bytes: the largest page size of any machine.
     private static let doubtfulSize: UInt64 = 64 * 1024
 
-    /// The whole content, read to its end whatever size is reported.
+    /// Returns the whole content, read to its end regardless of the reported size.
     /// - Returns: `nil` if that is more than `limit` bytes.
     package func wholeContent(limit: Int) throws(FileError) -> [UInt8]? {
         var content: [UInt8] = []
@@ -114,17 +114,16 @@ package final class OpenFile: Sendable {
 
     private static let contentPiece = 64 * 1024
 
-    /// Waits until the content is on disk; with `dataOnly`, times and the like may follow later.
+    /// Waits until the content is on disk. With `dataOnly`, metadata such as times may follow later.
     package func sync(dataOnly: Bool = false) throws(FileError) {
         guard (dataOnly ? fdatasync(self.descriptor) : fsync(self.descriptor)) == 0 else { throw FileError("save", self.subject) }
     }
 
-    /// Gives the file to a group, where the kernel lets this process; whether it did.
+    /// Changes the file's group, if the kernel permits that. Returns whether it did.
     @discardableResult
     package func setGroup(_ group: UInt32) -> Bool { fchown(self.descriptor, uid_t.max, group) == 0 }
 
-    /// Has the file system set the blocks aside; the size stays what was written. Where it has not, as it is said then, a later write may
-    /// still fail.
+    /// Reserves blocks for the file, without changing its size. Returns whether the file system did; if not, a later write may still fail.
     @discardableResult
     package func reserve(_ size: UInt64) throws(FileError) -> Bool {
         guard size > 0 else { return true }
@@ -133,14 +132,14 @@ package final class OpenFile: Sendable {
             guard [EOPNOTSUPP, ENOSYS, EINVAL].contains(code) else { throw FileError("reserve space for", self.subject, code: code) }
             return false
         }
-        // Some look whether there is room for it, say that it is done and set nothing aside (ZFS).
+        // Some file systems check for room, report success and reserve nothing (ZFS).
         return try self.status().allocated >= size
     }
 
-    /// Gives back the blocks that were set aside behind what was written.
+    /// Releases the blocks that are reserved beyond the written content.
     package func releaseReserve() throws(FileError) {
         var status = stat()
-        // To the size that it has: what lies behind it goes all the same (ext4, XFS and btrfs).
+        // Truncating to the present size releases the blocks beyond it (ext4, XFS and btrfs).
         guard fstat(self.descriptor, &status) == 0, ftruncate(self.descriptor, status.st_size) == 0 else {
             throw FileError("give back space of", self.subject)
         }

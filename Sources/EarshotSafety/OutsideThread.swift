@@ -2,11 +2,11 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// A thread from before the process confined itself, which does nothing but make others: those begin as it is, unconfined.
+/// A thread that was started before the process confined itself. It only starts other threads, which inherit its state and are unconfined.
 ///
-/// Nothing of Swift's concurrency runs on it or on what it makes, since waking a task may make a thread of the pool.
+/// No Swift concurrency runs on it or on the threads that it starts, since waking a task may start a thread of the pool.
 final class OutsideThread: Sendable {
-    /// What is to be done, and whom to tell where no thread is to be had for it.
+    /// Work for a new thread, with the semaphore to signal if the thread cannot be started.
     private struct Errand: Sendable {
         let work: @Sendable () -> Void
         let end: Semaphore
@@ -19,12 +19,12 @@ final class OutsideThread: Sendable {
     private let errands = Mutex<[Errand]>([])
     private let waiting = Semaphore()
 
-    /// Starts it; it lives as long as the process.
+    /// Starts the thread, which lives as long as the process.
     init() throws(FileError) {
         guard Self.start({ self.run() }) else { throw FileError("start", "a thread", code: EAGAIN) }
     }
 
-    /// Does the work on a new thread, and waits for it.
+    /// Performs work on a new thread, and waits for it.
     func perform<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) throws -> Value {
         let outcome = Outcome<Value>()
         let end = Semaphore()
@@ -46,7 +46,7 @@ final class OutsideThread: Sendable {
         while true {
             self.waiting.wait()
             guard let next = self.errands.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else { continue }
-            // Never on this one: it would be confined from then on.
+            // The work never runs on this thread, which would then be confined.
             if !Self.start(next.work) { next.end.post() }
         }
     }
@@ -56,7 +56,7 @@ final class OutsideThread: Sendable {
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    /// Whether the thread runs.
+    /// Starts a detached thread; returns whether it runs.
     private static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)

@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// The resource limits that a process was started with (setrlimit(2)), and how both programs live with them.
+/// The resource limits of a process (setrlimit(2)), and how both programs handle them.
 package enum ProcessLimits {
-    /// Makes a write beyond the limit on file sizes (`RLIMIT_FSIZE`, `ulimit -f`, a unit's `LimitFSIZE=`) fail with `EFBIG`, as a full disk
-    /// does, instead of ending the process by SIGXFSZ. Programs that this process starts inherit that.
+    /// Makes a write beyond the limit on file sizes (`RLIMIT_FSIZE`, `ulimit -f`, a unit's `LimitFSIZE=`) fail with `EFBIG`, like a full
+    /// disk, instead of ending the process by SIGXFSZ. Child processes inherit that.
     package static func ignoreFileSizeSignal() { signal(SIGXFSZ, SIG_IGN) }
 
-    /// Raises the soft limit on open files to the hard limit: the soft limit is low for the sake of select(2), which nothing here calls.
+    /// Raises the soft limit on open files to the hard limit. The soft limit is low for the sake of select(2), which no code here calls.
     private static func raiseDescriptorLimit() {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
@@ -15,9 +15,9 @@ package enum ProcessLimits {
         setrlimit(resource, &limit)
     }
 
-    /// Raises the soft limit on open files, then checks that so many more files can be opened and so many threads be started. The libraries
-    /// of both programs end the process in the middle of its work when they run out of either.
-    /// - Throws: which of the two is missing, and the limit to raise.
+    /// Raises the soft limit on open files, then checks that the given numbers of files can be opened and threads started. Otherwise the
+    /// libraries of both programs would end the process during its work.
+    /// - Throws: The missing resource, and the limit to raise.
     package static func require(descriptors: Int, threads: Int = 0) throws(ProcessLimitError) {
         self.raiseDescriptorLimit()
         if let available = self.descriptors(atMost: descriptors) {
@@ -29,7 +29,7 @@ package enum ProcessLimits {
         }
     }
 
-    /// How many files can be opened, where that is fewer than `count`.
+    /// Returns how many files can be opened, if fewer than `count`.
     private static func descriptors(atMost count: Int) -> Int? {
         var opened: [CInt] = []
         defer { for descriptor in opened { close(descriptor) } }
@@ -41,7 +41,7 @@ package enum ProcessLimits {
         return nil
     }
 
-    /// How many threads can be started, where that is fewer than `count`. None of them does anything.
+    /// Returns how many threads can be started, if fewer than `count`. The threads do nothing.
     private static func threads(atMost count: Int) -> Int? {
         let end = Semaphore()
         var started: [pthread_t] = []
@@ -68,11 +68,11 @@ package enum ProcessLimits {
     }
 }
 
-/// A process may have too little of something to do its work.
+/// The error for a process whose limits are too low for its work.
 package struct ProcessLimitError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// How many are needed.
+    /// The needed number.
     package let needed: Int
-    /// How many can be had.
+    /// The available number.
     package let available: Int
     let what: String
     let limit: String

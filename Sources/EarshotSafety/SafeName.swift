@@ -1,18 +1,18 @@
-/// A name that may become one component of a path: the only way in which a peer's string becomes one.
+/// A name that may become one component of a path. A peer's string becomes part of a path only through this type.
 ///
-/// Refused are the empty name, `.` and `..`, anything with a slash, NUL or another control character, names of more than 255 bytes
-/// of UTF-8 (the limit of Linux's file systems), and names in which nothing is visible. Everything else is kept byte for byte: it is
-/// escaped where it is shown, not here.
+/// It refuses the empty name, `.` and `..`, names with a slash, NUL or another control character, names of more than 255 bytes of UTF-8
+/// (the limit of Linux's file systems), and names without a visible character. All other names are kept byte for byte: they are escaped on
+/// display, not here.
 package struct SafeName: Sendable, Hashable, CustomStringConvertible {
     /// The longest name, in bytes of UTF-8 (NAME_MAX).
     package static let byteLimit = 255
 
-    /// The name as it came.
+    /// The name as given.
     package let description: String
 
-    /// Accepts a name that is one harmless component.
+    /// Creates a name, checking that it is one safe component.
     package init(_ text: String) throws(NameRejected) {
-        // Bytes and scalars, not characters: "/" with a combining mark behind it is another Character, but the same separator.
+        // Checks bytes and scalars, not characters: "/" with a combining mark is another Character, but the same separator.
         let bytes = text.utf8
         guard !bytes.isEmpty else { throw NameRejected(name: text, reason: "is empty") }
         guard bytes.count <= Self.byteLimit else {
@@ -36,10 +36,10 @@ package struct SafeName: Sendable, Hashable, CustomStringConvertible {
         self.description = text
     }
 
-    /// The same name with a number before its extension, such as `report (2).pdf`, shortened where needed to stay within the limit.
+    /// Returns the name with a number before its extension, such as `report (2).pdf`, shortened if needed to stay within the limit.
     ///
-    /// An extension is what follows the last dot, when that is 1 to 16 bytes without a space and something stands before the dot; a `.tar`
-    /// before it belongs to it.
+    /// The extension is the part after the last dot, if that is 1 to 16 bytes without a space and the dot is not the first character. A
+    /// `.tar` before it belongs to it.
     package func numbered(_ number: Int) -> SafeName {
         let (stem, suffix) = self.split
         let tail = " (\(number))" + suffix
@@ -62,7 +62,7 @@ package struct SafeName: Sendable, Hashable, CustomStringConvertible {
         return (stem[..<tar], self.description[tar...])
     }
 
-    /// Names are the same when their bytes are; Swift's own strings would also take canonically equivalent ones for equal.
+    /// Compares names by their bytes. Swift's strings would also treat canonically equivalent ones as equal.
     package static func == (lhs: SafeName, rhs: SafeName) -> Bool {
         lhs.description.utf8.elementsEqual(rhs.description.utf8)
     }
@@ -73,16 +73,16 @@ package struct SafeName: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Why a name may not become part of a path: the API's `name-rejected`.
+/// The reason why a name may not become part of a path: the API's `name-rejected`.
 package struct NameRejected: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The name as it came: escape it wherever it is shown.
+    /// The name, unescaped: escape it wherever it is shown.
     package let name: String
-    /// What is wrong with it, as the end of a sentence that begins with the name.
+    /// The fault, as the end of a sentence that begins with the name.
     package let reason: String
 
-    /// One lower-case sentence, fit to be shown.
+    /// One lower-case sentence, safe to display.
     package var description: String {
-        // A long name is cut: the sentence must stay readable, and its reason says the length.
+        // A long name is shortened: the sentence must stay readable, and its reason tells the length.
         let shown =
             self.name.unicodeScalars.count > 80 ? String(String.UnicodeScalarView(self.name.unicodeScalars.prefix(80))) + "..." : self.name
         return "the name \"\(shown.escapedForDisplay)\" \(self.reason); ask the sender to send it under another name"

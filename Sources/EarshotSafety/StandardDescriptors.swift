@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// The three descriptors that every process is given. The number of one that its parent has closed goes to whatever is opened next: what was
-/// meant for a person would be written into a socket, and a socket read for what a person has typed.
+/// The three standard descriptors of a process. If the parent has closed one, its number goes to the next opened file: text for the user
+/// would then be written into a socket, or a socket read as user input.
 package enum StandardDescriptors {
-    /// Fills those that are closed, so that using them fails (`EBADF`). Called before anything else is opened.
+    /// Opens those that are closed in a way that makes their use fail (`EBADF`). Must be called before anything else is opened.
     package static func fill() {
         for descriptor: CInt in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
-            // It gets the lowest free number, which is this one; and is opened for the direction that is never used.
+            // `open` returns the lowest free number, which is this one. The mode is the direction that is never used.
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }

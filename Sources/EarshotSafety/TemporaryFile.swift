@@ -2,43 +2,43 @@ internal import Glibc
 
 internal import CLinux
 
-/// New content on its way into a directory: it has no name there, or a random one, until it is published whole.
+/// New content on its way into a directory. It has no name there, or a random one, until it is published as a whole.
 ///
-/// Or content that lies in another directory of the same file system already, and gets a second name.
+/// The content may also be a file in another directory of the same file system, which gets a second name.
 ///
-/// Dropped without having been published, it leaves nothing behind (where the file system knows no unnamed files: nothing unless the
-/// process is killed: see `StaleParts`).
+/// If it is dropped without having been published, it leaves nothing behind. On file systems without unnamed files, it leaves a part if the
+/// process is killed: see `StaleParts`.
 package final class TemporaryFile: Sendable {
-    /// What names the content until it is published.
+    /// The content's name until it is published.
     private enum Source: Sendable {
         case nothing
-        /// A random name in the directory, where the file system cannot do without one.
+        /// A random name in the directory, on file systems that require a name.
         case name(SafeName)
-        /// A name in another directory, which stays.
+        /// A name in another directory, which is kept.
         case elsewhere(SafeDirectory, SafeName)
     }
 
-    /// Where to write.
+    /// The file to write to.
     package let file: OpenFile
-    /// The directory in which it will appear.
+    /// The directory in which the content will appear.
     package let directory: SafeDirectory
     private let source: Source
-    /// What it is called where it cannot do without a name; `nil` for a random one.
+    /// The temporary name, if one is needed; `nil` for a random one.
     private let part: SafeName?
-    /// Whether the file system is taken for one that can neither rename without replacing nor link.
+    /// Whether the file system is treated as one that can neither rename without replacing nor link.
     private let isCopied: Bool
 
-    /// A new file in the directory, readable and writable as `mode` and the process's umask say once it is published.
+    /// Creates a new file in the directory, with permissions by `mode` and the process's umask once it is published.
     ///
-    /// `part` is its name for as long as it needs one that is not its own, for a caller that has to remember it. With `named` and `copied` it is
-    /// published as on file systems that know no unnamed files, and on those that have nothing but `O_EXCL`.
+    /// `part` is its temporary name if one is needed, for a caller that has to remember it. With `named` it is published as on file systems
+    /// without unnamed files, with `copied` as on file systems with nothing but `O_EXCL`.
     package init(
         in directory: SafeDirectory, mode: UInt32 = 0o666, named: Bool = false, copied: Bool = false, part: SafeName? = nil
     ) throws(FileError) {
         self.directory = directory
         self.part = part
         self.isCopied = copied
-        // Without /proc an unnamed file could not be given its name.
+        // Without /proc an unnamed file could not be given a name.
         if !named, !copied, access("/proc/self/fd", X_OK) == 0 {
             let descriptor = earshot_open_unnamed(directory.descriptor, mode)
             if descriptor >= 0 {
@@ -56,8 +56,8 @@ package final class TemporaryFile: Sendable {
         PartName.mark(self.file.descriptor)
     }
 
-    /// The content of `name` in `other`, which stays there too: publishing makes a hard link. It fails with one of `linkFailures` where
-    /// the two directories' file systems have no such thing.
+    /// Uses the content of `name` in `other`, which keeps it: publishing creates a hard link. If the file systems do not support that, it
+    /// fails with one of `linkFailures`.
     package init(
         in directory: SafeDirectory, linking name: SafeName, of other: SafeDirectory, part: SafeName? = nil
     ) throws(FileError) {
@@ -68,23 +68,23 @@ package final class TemporaryFile: Sendable {
         self.source = .elsewhere(other, name)
     }
 
-    /// The errnos of a hard link that cannot be, where a copy can.
+    /// The errnos of an impossible hard link, after which a copy may work.
     package static let linkFailures: Set<CInt> = [EXDEV, EPERM, EMLINK, EOPNOTSUPP, ENOSYS]
 
     deinit { self.drop() }
 
-    /// Removes what was written, unless it was published; it cannot be published afterwards, where it needs a name until then.
+    /// Removes the content, unless it was published. A content with a temporary name cannot be published afterwards.
     package func drop() {
-        // Gone already once it was published under its own name.
+        // After publishing, this name no longer exists.
         if case .name(let name) = self.source { _ = unlinkat(self.directory.descriptor, name.description, 0) }
     }
 
-    /// Gives the content its name, durably and at once: a reader sees all of it or nothing. Called once.
+    /// Gives the content its name, durably and atomically: a reader sees all of it or nothing. Called once.
     ///
-    /// Where the file system can neither rename without replacing nor link (FAT by some drivers, vboxsf, rclone), the content is copied to its
+    /// If the file system can neither rename without replacing nor link (FAT by some drivers, vboxsf, rclone), the content is copied to its
     /// name, and a reader may see it grow.
     ///
-    /// Returns the name that it got, or `nil` when `conflict` is `.skip` and something was there.
+    /// - Returns: The name that it got, or `nil` if `conflict` is `.skip` and the name was taken.
     package func publish(as wanted: SafeName, onConflict conflict: SafeDirectory.Conflict) throws(FileError) -> SafeName? {
         if case .name = self.source { try PartName.unmark(self.file.descriptor) }
         try self.file.sync()
@@ -110,7 +110,7 @@ package final class TemporaryFile: Sendable {
         }
     }
 
-    /// Whether the name was free and is now ours.
+    /// Gives the content that name if it is free. Returns whether it did.
     private func tryPlace(_ target: SafeName) throws(FileError) -> Bool {
         let placed =
             switch self.source {
@@ -133,12 +133,12 @@ package final class TemporaryFile: Sendable {
         return false
     }
 
-    /// The errnos of a rename without replacing that the file system cannot do, where it can make a new file.
+    /// The errnos of a rename without replacing that the file system does not support, after which creating a file may work.
     private static let renamingFailures = TemporaryFile.linkFailures.union([EINVAL]).subtracting([EXDEV])
-    /// How much is copied at once, in bytes.
+    /// The number of bytes that are copied at once.
     private static let copySize = 1024 * 1024
 
-    /// Whether the name was free and has a copy of the content; errno when not. The content's own name goes then.
+    /// Copies the content to that name if it is free, and removes its temporary name. Returns whether it did; if not, errno is set.
     private func copy(_ name: SafeName, to target: SafeName) throws(FileError) -> Bool {
         var status = stat()
         guard fstat(self.file.descriptor, &status) == 0 else { throw FileError("look at", self.file.subject) }
@@ -156,7 +156,7 @@ package final class TemporaryFile: Sendable {
                 try copy.write(bytes, at: offset, leavingHoles: hasHoles)
                 offset += UInt64(bytes.count)
             }
-            // Permissions that the file system does not keep are not asked for again.
+            // Permissions that the file system does not keep are not retried.
             _ = fchmod(copy.descriptor, status.st_mode & 0o777)
             var times = [status.st_atim, status.st_mtim]
             _ = futimens(copy.descriptor, &times)
@@ -175,7 +175,7 @@ package final class TemporaryFile: Sendable {
         switch self.source {
         case .name(let name): source = name
         case .nothing, .elsewhere:
-            // A link cannot replace: it goes in under a random name, and that is renamed over the target.
+            // A link cannot replace: the content first gets a temporary name, which is renamed over the target.
             source = if let part = self.part { part } else { try PartName.random() }
             guard try self.tryPlace(source) else { throw FileError("create", self.directory.subject(target), code: EEXIST) }
         }
