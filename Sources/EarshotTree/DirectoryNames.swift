@@ -1,11 +1,11 @@
 internal import EarshotSafety
 internal import Glibc
 
-/// Lists an open directory by its bytes: names need not be UTF-8.
+/// Lists an open directory by bytes, because names need not be UTF-8.
 enum DirectoryNames {
-    /// The names but for `.` and `..`, in no order; at most `limit` of them and one more, by which a caller sees that there are more.
+    /// Returns the names except `.` and `..`, in no order; at most `limit` plus one, by which the caller sees that there are more.
     static func list(_ directory: CInt, _ subject: String, limit: Int) throws(FileError) -> [[UInt8]] {
-        // A description of its own: a duplicated one would share its position with the next reader.
+        // A new file description: a duplicated descriptor would share its position with the next reader.
         let copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard copy >= 0 else { throw FileError("list", subject) }
         guard let stream = fdopendir(copy) else {

@@ -1,47 +1,47 @@
-/// What a file system takes for what is put on it: data in whole blocks, and for each entry an inode and a name in its directory.
+/// An estimate of the disk space of stored content: data in whole blocks, and for each entry an inode and a name in its directory.
 ///
-/// By it a receiver reckons from a list of entries what a directory will take, before the first of them is made. It errs upwards: no file
-/// system takes more for a tree than this, and most take a little less.
+/// With it, a receiver computes from a list of entries how much space a directory will take, before it creates the first entry. The
+/// estimate is an upper bound: no file system takes more for a tree, and most take a little less.
 package struct DiskBlocks: Sendable, Hashable {
-    /// What the file system sets aside at a time, in bytes; at least 4,096.
+    /// The allocation unit of the file system, in bytes; at least 4,096.
     package let size: UInt64
 
-    /// An inode, in bytes: ext4 has 256, XFS 512, btrfs about 700 with its items, and tmpfs takes 1,000 of the memory.
+    /// The size of an inode, in bytes: 256 in ext4, 512 in XFS, about 700 with its items in btrfs, and 1,000 bytes of memory in tmpfs.
     static let inode: UInt64 = 1024
-    /// What a directory takes for an entry beside its name, in bytes: ext4 8 to 12, XFS 11 to 16.
+    /// The space in a directory for an entry beside its name, in bytes: 8 to 12 in ext4, 11 to 16 in XFS.
     static let nameOverhead: UInt64 = 16
-    /// How much larger a directory may be than its names: a full block of a directory is split in two halves.
+    /// The factor by which a directory may be larger than its names: a full block of a directory is split into two halves.
     static let nameFactor: UInt64 = 2
-    /// What a file takes for each of its extents, in bytes: 12 in ext4 and 16 in XFS, in blocks that may be half full.
+    /// The space of an extent, in bytes: 12 in ext4 and 16 in XFS, in blocks that may be half full.
     static let extent: UInt64 = 32
-    /// The longest target of a link that lies in its inode, in bytes (ext4).
+    /// The longest link target that is stored in the inode, in bytes (ext4).
     static let inlineTarget = 59
-    /// What every tree takes beside its list and its entries, in blocks: the directory around it, four small files of the spool's, and its
+    /// The space of every tree beside its list and its entries, in blocks: the directory around it, four small files of the spool, and its
     /// row in the store.
     static let treeBase: UInt64 = 6
-    /// The same in entries.
+    /// The number of entries of every tree beside its own.
     package static let treeEntries: UInt64 = 5
 
-    /// Blocks of that size, in bytes.
+    /// Creates an estimate with blocks of that size, in bytes.
     package init(size: UInt64) {
-        // Smaller ones are told by file systems that set aside more at a time.
+        // A file system that reports a smaller unit allocates more at a time.
         self.size = max(size, TreeLimits.block)
     }
 
-    /// A row of bytes in whole blocks.
+    /// Returns a number of bytes rounded up to whole blocks.
     package func rounded(_ bytes: UInt64) -> UInt64 {
         let (blocks, rest) = bytes.quotientAndRemainder(dividingBy: self.size)
         let (result, overflow) = (rest == 0 ? blocks : blocks + 1).multipliedReportingOverflow(by: self.size)
         return overflow ? .max : result
     }
 
-    /// A file of the spool's without holes: its bytes, and a block for its inode, its name and its row in the store.
+    /// Returns the space of a file in the spool without holes: its bytes, and a block for its inode, its name and its row in the store.
     package func file(_ bytes: UInt64) -> UInt64 { self.rounded(bytes).addingClamped(self.size) }
 
-    /// A tree of which no more is known than how long it is, or of which so much has come: at most what it takes in the end.
+    /// Returns the space of a tree whose length, or received part, is known. This is an upper bound of the final space.
     package func tree(_ bytes: UInt64) -> UInt64 { self.rounded(bytes).addingClamped(Self.treeBase * self.size) }
 
-    /// An entry without its data.
+    /// Returns the space of an entry without its data.
     func entry(_ entry: TreeEntry) -> UInt64 {
         let own = Self.inode + Self.nameFactor * (UInt64(entry.name.count) + Self.nameOverhead)
         switch entry.content {
@@ -52,7 +52,8 @@ package struct DiskBlocks: Sendable, Hashable {
         }
     }
 
-    /// An entry with its data: of a file with holes each run in whole blocks, those that two runs share once.
+    /// Returns the space of an entry with its data. The runs of a file with holes count in whole blocks, and a block shared by two runs
+    /// counts once.
     func whole(_ entry: TreeEntry) -> UInt64 {
         let data: UInt64
         switch entry.content {
@@ -67,18 +68,18 @@ package struct DiskBlocks: Sendable, Hashable {
     }
 }
 
-/// The blocks of one file that runs of bytes touch, each block counted once; the runs come in ascending order.
+/// The blocks of one file that its runs touch, each counted once. The runs must come in ascending order.
 struct BlockRuns: Sendable, Hashable {
     private let size: UInt64
     private var count: UInt64 = 0
-    /// The first block behind those that are counted.
+    /// The first block after the counted ones.
     private var next: UInt64 = 0
 
     init(of blocks: DiskBlocks) {
         self.size = blocks.size
     }
 
-    /// In whole blocks.
+    /// The space of the blocks, in bytes.
     var bytes: UInt64 {
         let (bytes, overflow) = self.count.multipliedReportingOverflow(by: self.size)
         return overflow ? .max : bytes
@@ -95,7 +96,7 @@ struct BlockRuns: Sendable, Hashable {
 }
 
 extension UInt64 {
-    /// The sum, or the largest number where it is larger.
+    /// Returns the sum, clamped to the largest number.
     package func addingClamped(_ other: UInt64) -> UInt64 {
         let (sum, overflow) = self.addingReportingOverflow(other)
         return overflow ? .max : sum

@@ -1,26 +1,27 @@
 internal import CLinux
 internal import Glibc
 
-/// What the kernel knows of an entry that is not followed where it is a link.
+/// The kernel's status of an entry, without following links.
 struct EntryStatus: Equatable {
     enum Kind: Equatable {
         case file, directory, link
-        /// Named for people.
+        /// Any other kind, with its name for users.
         case other(String)
     }
 
     let kind: Kind
-    /// Bytes.
+    /// The size in bytes.
     let size: UInt64
-    /// Fewer bytes are set aside than it has: some of them may be holes.
+    /// Whether fewer bytes are allocated than the size, so that some may be holes.
     let mayHaveHoles: Bool
     let mode: UInt16
     let modified: TreeEntry.Time
     let inode: UInt64
     let device: UInt64
 
-    /// `listed` gives the rights of the owning group in the entry's access control list, or -1: the mode has the most of all listed users' and
-    /// groups' in their place, which would be the group's own where the list does not come along.
+    /// Creates a status. `listed` returns the owning group's permissions in the entry's access control list, or -1. With such a list, the
+    /// group bits of the mode are the maximum of all listed users and groups. Without the list at the receiver, that maximum would become
+    /// the group's own permissions.
     private init(_ status: stat, listed: () -> CInt) {
         self.kind =
             switch status.st_mode & S_IFMT {
@@ -44,14 +45,14 @@ struct EntryStatus: Equatable {
         self.device = UInt64(status.st_dev)
     }
 
-    /// Of an open file; `nil` with `errno` set where the kernel refuses.
+    /// Reads the status of an open file; `nil` with `errno` set if the kernel refuses.
     init?(descriptor: CInt) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }
         self.init(status) { earshot_listed_group_rights(descriptor) }
     }
 
-    /// Of an entry of an open directory; `nil` with `errno` set where the kernel refuses.
+    /// Reads the status of an entry of an open directory; `nil` with `errno` set if the kernel refuses.
     init?(of name: [UInt8], in directory: CInt) {
         var status = stat()
         guard name.withCString({ fstatat(directory, $0, &status, AT_SYMLINK_NOFOLLOW) }) == 0 else { return nil }

@@ -1,22 +1,22 @@
 internal import Synchronization
 
-/// A value that is used by one thread at a time, whichever has it: a reader or a writer of a tree, which know nothing of threads.
+/// A value that is used by one thread at a time. It protects a reader or a writer of a tree, which have no locks of their own.
 package final class Exclusive<Value>: Sendable {
     private let lock = Mutex<Void>(())
-    /// Safe although the compiler cannot see it: touched only while `lock` is held, and nothing of it leaves but what is Sendable.
+    /// Safe although the compiler cannot see it: accessed only while `lock` is held, and only Sendable results leave.
     private nonisolated(unsafe) var value: Value
 
-    /// Takes the value over.
+    /// Creates the wrapper and takes over the value.
     package init(_ value: sending Value) {
         self.value = value
     }
 
-    /// Uses the value alone.
+    /// Calls `body` with exclusive access to the value.
     package func use<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
         self.lock.withLock { _ in body(&self.value) }
     }
 
-    /// The same where no other thread uses it; `nil`, and nothing done, where one does.
+    /// Calls `body` with exclusive access, unless another thread is using the value; `nil` in that case.
     package func useIfFree<Result: Sendable>(_ body: (inout Value) -> Result) -> Result? {
         self.lock.withLockIfAvailable { _ in body(&self.value) }
     }

@@ -1,17 +1,17 @@
-/// Where the bytes of a file's data lie within the file.
+/// The mapping from a file's data in the stream to positions in the file.
 struct ExtentMap: Sendable {
-    /// By every how many-th extent is noted how much data is before it: what is between is counted, and two million of them cost little.
+    /// The number of extents per mark. Between marks the extents are counted, so two million of them need little memory.
     private static let stride = 64
 
     private enum Runs {
-        /// One from the start.
+        /// One run from the start of the file.
         case whole
         case sparse(TreeEntry.Extents)
     }
 
     private let size: UInt64
     private let runs: Runs
-    /// By `stride` extents, how many bytes of data are before them.
+    /// The number of data bytes before every `stride`-th extent.
     private let marks: [UInt64]
 
     init(_ content: TreeEntry.Content) {
@@ -30,7 +30,7 @@ struct ExtentMap: Sendable {
         }
     }
 
-    /// The byte of the file that holds byte `position` of the data, and how many bytes follow on from it; 0 behind the data.
+    /// Returns the position in the file of byte `position` of the data, and the length of the run from there; 0 after the data.
     func place(_ position: UInt64) -> (offset: UInt64, run: UInt64) {
         let nowhere = (offset: self.size, run: UInt64(0))
         switch self.runs {
@@ -54,7 +54,7 @@ struct ExtentMap: Sendable {
         }
     }
 
-    /// How many bytes of data are in the first `length` bytes of the file.
+    /// Returns the number of data bytes in the first `length` bytes of the file.
     func dataBefore(_ length: UInt64) -> UInt64 {
         switch self.runs {
         case .whole: return min(length, self.size)
@@ -68,7 +68,7 @@ struct ExtentMap: Sendable {
         }
     }
 
-    /// The blocks that the first `count` bytes of the data touch.
+    /// Returns the blocks that the first `count` bytes of the data touch.
     func blocks(ofFirst count: UInt64, in blocks: DiskBlocks) -> BlockRuns {
         var runs = BlockRuns(of: blocks)
         switch self.runs {

@@ -1,10 +1,10 @@
-/// Which targets a symbolic link of a tree may have: those that cannot lead out of it, wherever the tree is put.
+/// The check of a symbolic link's target: it must not lead out of the tree, wherever the tree is placed.
 ///
-/// A target is relative, and its `..` stand at its beginning, at most as many as the link's directory is deep. Behind a name there is
-/// none: the name might be a link itself, and `up/..` is then another directory than the text says. So each link leads to a directory of
-/// the tree by real directories and from there only downwards, where every further link does the same.
+/// A target is relative. Its `..` components come first, and are at most as many as the depth of the link's directory. After a name, `..`
+/// is refused: the name might be a link itself, and `up/..` would then be another directory than the text says. Each link thus leads
+/// upwards through real directories only and from there downwards, where every further link does the same.
 enum LinkTarget {
-    /// Why the target is not acceptable for a link in a directory `depth` levels below the root; `nil` when it is.
+    /// Returns why the target is not acceptable for a link in a directory `depth` levels below the root; `nil` if it is.
     static func fault(_ target: some Collection<UInt8>, depth: Int) -> String? {
         guard !target.isEmpty else { return "is a link to nowhere" }
         guard target.count <= TreeLimits.linkBytes else { return "is a link with a target longer than \(TreeLimits.linkBytes) bytes" }

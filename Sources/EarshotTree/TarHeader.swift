@@ -1,12 +1,12 @@
-/// Headers of a tar archive (POSIX.1-2001, pax Interchange Format).
+/// The headers of a tar archive (POSIX.1-2001, pax Interchange Format).
 enum TarHeader {
-    /// Bytes of a block.
+    /// The size of a block, in bytes.
     static let block = 512
 
-    /// How many zero bytes follow content of that length.
+    /// Returns the number of zero bytes that follow content of that length.
     static func padding(_ length: UInt64) -> Int { (Self.block - Int(length % UInt64(Self.block))) % Self.block }
 
-    /// Appends an entry's headers, and where it has holes the map of its data, whose length is returned: it counts as content.
+    /// Appends an entry's headers, and the map of its data if it has holes. Returns the map's length, which counts as content.
     static func append(_ entry: TreeEntry, path: [UInt8], to bytes: inout [UInt8]) -> Int {
         var records: [UInt8] = []
         var map: [UInt8] = []
@@ -26,14 +26,14 @@ enum TarHeader {
             for (key, value) in [("major", "1"), ("minor", "0"), ("realsize", "\(real)")] {
                 Self.append("GNU.sparse.\(key)", Array(value.utf8), to: &records)
             }
-            // Without it, the archive's member keeps its own name.
+            // Without this record, the archive's member keeps its own name.
             if Self.isText(path) {
                 Self.append("GNU.sparse.name", path, to: &records)
                 name = Array("GNUSparseFile.0/".utf8) + (path.split(separator: UInt8(ascii: "/")).last.map(Array.init) ?? [])
             }
         }
-        // Extended headers hold UTF-8 alone: GNU tar warns of the key `hdrcharset`, which POSIX has for other names, and libarchive of names
-        // without it. GNU's long names are bytes, and all of them read those.
+        // Extended headers hold only UTF-8. GNU tar warns about the key `hdrcharset`, which POSIX defines for other names, and libarchive
+        // warns about names without it. GNU's long names are bytes, and all of these programs read them.
         for (text, key, kind) in [(name, "path", UInt8(ascii: "L")), (target, "linkpath", UInt8(ascii: "K"))] {
             let isText = Self.isText(text)
             if text.count > 100, !isText { Self.appendLong(text, kind, to: &bytes) }
@@ -58,7 +58,7 @@ enum TarHeader {
 
     private static func isText(_ bytes: [UInt8]) -> Bool { String(validating: bytes, as: UTF8.self) != nil }
 
-    /// GNU tar's member for the name, or the link's target, of the next one: its content ends with a NUL.
+    /// Appends GNU tar's member for the name, or the link's target, of the next member. Its content ends with a NUL.
     private static func appendLong(_ name: [UInt8], _ kind: UInt8, to bytes: inout [UInt8]) {
         let length = UInt64(name.count + 1)
         bytes += Self.header(name: Array("././@LongLink".utf8), kind: kind, mode: 0, size: length, seconds: 0, target: [])
@@ -66,7 +66,7 @@ enum TarHeader {
         bytes.append(contentsOf: repeatElement(0, count: 1 + Self.padding(length)))
     }
 
-    /// Seconds with a fraction; before 1970 too, where nanoseconds count upwards all the same.
+    /// Returns seconds with a fraction. Before 1970 nanoseconds still count upwards.
     private static func decimal(_ time: TreeEntry.Time) -> String {
         guard time.nanoseconds > 0 else { return "\(time.seconds)" }
         let isNegative = time.seconds < 0
@@ -76,9 +76,9 @@ enum TarHeader {
         return seconds + "." + String(repeating: "0", count: 9 - fraction.count) + fraction
     }
 
-    /// The number of extents, then offset and length of each, in decimal lines, filled up to whole blocks.
+    /// Returns the number of extents, then the offset and length of each, in decimal lines padded to whole blocks.
     private static func map(_ extents: TreeEntry.Extents, size: UInt64) -> [UInt8] {
-        // An extent of no length at the end says where a last hole ends.
+        // An empty extent at the end marks the end of a final hole.
         let closing = extents.last.map { $0.offset + $0.length < size } ?? true
         var bytes = Array("\(extents.count + (closing ? 1 : 0))\n".utf8)
         for extent in extents { bytes += Array("\(extent.offset)\n\(extent.length)\n".utf8) }
@@ -106,7 +106,7 @@ enum TarHeader {
         }
         func octal(_ value: UInt64, _ digits: Int) -> [UInt8] {
             let text = String(value, radix: 8)
-            // What does not fit is in an extended header, which goes before this one.
+            // A value that does not fit is in the extended header before this one.
             guard text.utf8.count <= digits else { return Array(repeating: UInt8(ascii: "0"), count: digits) }
             return Array(repeating: UInt8(ascii: "0"), count: digits - text.utf8.count) + Array(text.utf8)
         }

@@ -2,9 +2,9 @@ internal import CLinux
 package import EarshotSafety
 internal import Glibc
 
-/// A tree on its way into a directory: under a random name there until it is whole, on disk and given its own.
+/// A tree on its way into a directory. It has a random name there until it is complete, on disk, and gets its own name.
 ///
-/// Dropped without having been published, it leaves nothing behind; a process that is killed leaves the random name, unlocked: see
+/// If it is dropped without having been published, it leaves nothing behind. A killed process leaves the random name, unlocked: see
 /// `StaleParts`.
 package final class TemporaryTree: Sendable {
     private struct State {
@@ -19,7 +19,7 @@ package final class TemporaryTree: Sendable {
     private let root: SafeDirectory
     private let state: Exclusive<State>
 
-    /// A new one; `size` is the length of the tree's bytes.
+    /// Creates an empty tree; `size` is the length of the tree's bytes.
     package init(in directory: SafeDirectory, size: UInt64) throws(FileError) {
         self.directory = directory
         self.name = try PartName.random()
@@ -32,7 +32,7 @@ package final class TemporaryTree: Sendable {
     deinit { self.drop() }
 
     /// Writes the next bytes of the tree.
-    /// - Throws: as `TreeWriter.write`.
+    /// - Throws: The errors of `TreeWriter.write`.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(TreeError) {
         let result = self.state.use { state in
             Result { () throws(TreeError) in
@@ -47,8 +47,8 @@ package final class TemporaryTree: Sendable {
         try result.get()
     }
 
-    /// Every byte was written: brings the tree to disk and gives it a name that is free, as `name (2)` and so on where the first is taken.
-    /// - Throws: `malformed` where bytes are missing; `file`.
+    /// Completes the tree after its last byte: syncs it to disk and gives it a free name, with a number such as `name (2)` if needed.
+    /// - Throws: `malformed` if bytes are missing; `file`.
     package func publish(as wanted: SafeName) throws(TreeError) -> SafeName {
         let result = self.state.use { state in
             Result { () throws(TreeError) in try self.publish(as: wanted, &state) }
@@ -88,7 +88,7 @@ package final class TemporaryTree: Sendable {
         throw FileError("find a free name for", self.directory.subject(wanted), code: EEXIST)
     }
 
-    /// Removes what was written, unless it was published; nothing can be written afterwards.
+    /// Removes the tree, unless it was published. Nothing can be written afterwards.
     package func drop() {
         self.state.use { state in
             guard state.isThere else { return }

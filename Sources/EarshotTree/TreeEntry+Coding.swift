@@ -1,6 +1,6 @@
-/// How an entry is written in a manifest (`Trees` in the protocol's specification); integers are in network order.
+/// The encoding of an entry in a manifest (`Trees` in the protocol's specification). Integers are in network order.
 extension TreeEntry {
-    /// The number that says what an entry is.
+    /// The number of an entry's kind.
     enum Kind: UInt8 {
         case directory = 1
         case file = 2
@@ -8,9 +8,9 @@ extension TreeEntry {
         case link = 4
     }
 
-    /// Before the name: kind, parent, the name's length.
+    /// The fields before the name: kind, parent, the name's length.
     static let nameOffset = 6
-    /// The shortest entry, a root's: before the name, and mode and time after it.
+    /// The length of the shortest entry, a root: the fields before the name, then mode and time.
     static let shortest = 20
 
     /// Appends the entry.
@@ -42,7 +42,7 @@ extension TreeEntry {
         }
     }
 
-    /// Reads the entry that begins at `offset`, which moves behind it; `nil` where the bytes end before it does, or are of no kind.
+    /// Decodes the entry at `offset`, which is moved past it; `nil` if the bytes end early, or the kind is unknown.
     init?(_ bytes: [UInt8], at offset: inout Int) {
         let start = offset
         guard let (entry, end) = bytes.withUnsafeBytes({ Self.read($0, at: start, of: bytes) }) else { return nil }
@@ -50,7 +50,7 @@ extension TreeEntry {
         self = entry
     }
 
-    /// The entry and where it ends; `whole` is what `bytes` points to.
+    /// Returns the entry and its end; `whole` is the array that `bytes` points to.
     private static func read(_ bytes: UnsafeRawBufferPointer, at offset: Int, of whole: [UInt8]) -> (TreeEntry, end: Int)? {
         var reader = ByteReader(bytes: bytes, offset: offset)
         guard let kind = reader.integer(UInt8.self).flatMap(Kind.init(rawValue:)), let parent = reader.integer(UInt32.self),
@@ -65,7 +65,7 @@ extension TreeEntry {
             content = .file(size: size)
         case .sparse:
             guard let size = reader.integer(UInt64.self), let count = reader.integer(UInt32.self),
-                // Held against what is there.
+                // Checked against the available bytes.
                 Int(count) <= reader.rest / Extents.width
             else { return nil }
             let end = reader.offset + Int(count) * Extents.width
@@ -81,12 +81,12 @@ extension TreeEntry {
     }
 }
 
-/// Reads integers in network order and runs of bytes, never beyond the end.
+/// Reads integers in network order and runs of bytes, never past the end.
 struct ByteReader {
     let bytes: UnsafeRawBufferPointer
     var offset: Int
 
-    /// How many bytes are left.
+    /// The number of bytes that are left.
     var rest: Int { self.bytes.count - self.offset }
 
     mutating func integer<Value: FixedWidthInteger & BitwiseCopyable>(_: Value.Type) -> Value? {

@@ -1,13 +1,13 @@
 extension TreeEntry {
-    /// The runs of a file with holes, as they are encoded, 16 bytes each: those of an entry that was read lie in the bytes of its manifest,
-    /// so that a list of two million of them is in memory once.
+    /// The data runs of a file with holes, in their encoding of 16 bytes each. The extents of a decoded entry share the bytes of its
+    /// manifest, so a list of two million of them is in memory only once.
     package struct Extents: RandomAccessCollection, Sendable, Hashable {
-        /// Bytes of an encoded extent.
+        /// The size of an encoded extent, in bytes.
         static let width = 16
 
         let encoded: ArraySlice<UInt8>
 
-        /// Extents that are not in a manifest yet.
+        /// Creates extents that are not in a manifest yet.
         package init(_ extents: [Extent]) {
             var bytes: [UInt8] = []
             bytes.reserveCapacity(extents.count * Self.width)
@@ -18,7 +18,7 @@ extension TreeEntry {
             self.encoded = bytes[...]
         }
 
-        /// Whole ones out of a manifest.
+        /// Creates extents from complete encodings in a manifest.
         init(encoded: ArraySlice<UInt8>) {
             self.encoded = encoded
         }

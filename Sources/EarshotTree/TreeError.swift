@@ -1,23 +1,23 @@
 package import EarshotSafety
 
-/// Why a tree cannot be read, sent or written. Paths are relative to the tree's root, as they came: escaped in `description`.
+/// The reason why a tree cannot be read, sent or written. Paths are relative to the tree's root and unescaped: `description` escapes them.
 package enum TreeError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Bytes that are no tree, or one that contradicts itself.
+    /// The bytes are not a tree, or contradict themselves.
     case malformed(String)
-    /// A name or a link's target that could lead out of the tree.
+    /// A name or a link's target could lead out of the tree.
     case nameRejected(path: String, reason: String)
-    /// Beyond one of `TreeLimits`.
+    /// The tree exceeds one of `TreeLimits`.
     case tooLarge(String)
-    /// Something that is neither a file, a directory nor a symbolic link.
+    /// The entry is neither a file, a directory nor a symbolic link.
     case unsupported(path: String, what: String)
-    /// An entry is not what it was when the tree was scanned.
+    /// The entry has changed since the scan.
     case sourceChanged(path: String)
     /// The source cannot be read.
     case unreadable(FileError)
-    /// The destination cannot be written, or what was written not be read.
+    /// The destination cannot be written, or the written content cannot be read.
     case file(FileError)
 
-    /// One lower-case sentence, fit to be shown.
+    /// One lower-case sentence, safe to display.
     package var description: String {
         switch self {
         case .malformed(let what): "the directory's bytes are not a tree: \(what); send it again"
@@ -31,7 +31,7 @@ package enum TreeError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The same for the other side, which is not told where this one keeps its files.
+    /// The error for the peer, which must not learn where this side keeps its files.
     package var told: String {
         switch self {
         case .malformed, .tooLarge: self.description
@@ -43,7 +43,7 @@ package enum TreeError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// A path fit to be shown: a long one is cut, so that the sentence stays readable.
+    /// Returns a path for display. A long path is shortened, so that the sentence stays readable.
     static func shown(_ path: String) -> String {
         let scalars = path.unicodeScalars
         return (scalars.count > 120 ? String(String.UnicodeScalarView(scalars.prefix(120))) + "..." : path).escapedForDisplay

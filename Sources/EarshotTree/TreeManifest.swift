@@ -1,14 +1,15 @@
-/// What a tree consists of, as it stands at the beginning of the tree's bytes: checked whole, so that whatever is in one can be made.
+/// The list of a tree's entries, from the beginning of the tree's bytes. It is checked as a whole, so every manifest can be written to
+/// disk.
 ///
-/// It keeps the bytes and, by entry, where each begins: half a million entries stay below 50 MB.
+/// It keeps the bytes and the offset of each entry: half a million entries take less than 50 MB.
 package struct TreeManifest: Sendable, Hashable {
-    /// Header and entries: the first bytes of the stream.
+    /// The header and the entries: the first bytes of the stream.
     package let bytes: [UInt8]
     /// The length of the whole stream, in bytes.
     package let size: UInt64
-    /// By entry, where it begins in `bytes`.
+    /// The offset of each entry in `bytes`.
     private let offsets: [UInt32]
-    /// By entry, where its data begins in the stream; one more for the end.
+    /// The offset of each entry's data in the stream, and the end of the stream.
     private let starts: [UInt64]
 
     private init(bytes: [UInt8], offsets: [UInt32], starts: [UInt64]) {
@@ -18,33 +19,33 @@ package struct TreeManifest: Sendable, Hashable {
         self.size = starts.last ?? UInt64(bytes.count)
     }
 
-    /// How many entries there are, the root among them.
+    /// The number of entries, including the root.
     package var count: Int { self.offsets.count }
 
-    /// An entry; 0 is the root.
+    /// Returns an entry; 0 is the root.
     package subscript(index: Int) -> TreeEntry {
         var offset = Int(self.offsets[index])
-        // It was read before, when the manifest was made.
+        // Cannot fail: it was decoded before, when the manifest was created.
         return TreeEntry(self.bytes, at: &offset)
             ?? TreeEntry(parent: 0, name: [], mode: 0, modified: TreeEntry.Time(seconds: 0, nanoseconds: 0), content: .directory)
     }
 
-    /// The place of the directory that holds an entry, without reading the rest of it.
+    /// Returns the index of the directory that holds an entry, without reading the rest of the entry.
     package func parent(of index: Int) -> Int {
         let offset = Int(self.offsets[index]) + 1
         return self.bytes.withUnsafeBytes { Int(UInt32(bigEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self))) }
     }
 
-    /// Whether an entry is a directory, without reading the rest of it.
+    /// Whether an entry is a directory, without reading the rest of the entry.
     package func isDirectory(_ index: Int) -> Bool { self.bytes[Int(self.offsets[index])] == TreeEntry.Kind.directory.rawValue }
 
-    /// Where an entry's data is in the stream; empty for what has none.
+    /// Returns the range of an entry's data in the stream; empty if it has none.
     package func data(of index: Int) -> Range<UInt64> { self.starts[index]..<self.starts[index + 1] }
 
-    /// The entry whose data holds the byte of the stream at `offset`; `nil` before and behind all data.
+    /// Returns the entry whose data holds the byte of the stream at `offset`; `nil` outside of all data.
     package func entry(at offset: UInt64) -> Int? {
         guard offset >= UInt64(self.bytes.count), offset < self.size else { return nil }
-        // The last entry that begins at or before it: those without data begin where the next one does.
+        // Finds the last entry that begins at or before the offset: entries without data begin where the next one does.
         var (low, high) = (0, self.count - 1)
         while low < high {
             let middle = (low + high + 1) / 2
@@ -53,7 +54,7 @@ package struct TreeManifest: Sendable, Hashable {
         return low
     }
 
-    /// The path of an entry below the root, as bytes without a slash at either end; empty for the root.
+    /// Returns the path of an entry below the root, as bytes without a slash at either end; empty for the root.
     package func path(of index: Int) -> [UInt8] {
         var names: [ArraySlice<UInt8>] = []
         var index = index
@@ -65,25 +66,25 @@ package struct TreeManifest: Sendable, Hashable {
         return Array(names.reversed().joined(separator: CollectionOfOne(UInt8(ascii: "/"))))
     }
 
-    /// The path as text, for errors.
+    /// Returns the path as text, for errors.
     package func pathText(of index: Int) -> String { String(decoding: self.path(of: index), as: UTF8.self) }
 
-    /// What the tree takes on a disk in the end, in bytes, with this list of its entries and what the spool has beside it.
+    /// Returns the disk space that the whole tree takes, in bytes, including the list of entries and the spool's own files.
     package func room(on blocks: DiskBlocks) -> UInt64 { self.room(before: self.count, on: blocks) }
 
-    /// The same of the list and the entries before one.
+    /// Returns the disk space of the list and of the entries before `end`.
     func room(before end: Int, on blocks: DiskBlocks) -> UInt64 {
         (0..<end).reduce(blocks.tree(UInt64(self.bytes.count))) { $0.addingClamped(blocks.whole(self[$1])) }
     }
 
-    /// What it takes of the memory, in bytes.
+    /// The memory that the manifest takes, in bytes.
     package var memory: Int {
         self.bytes.capacity + self.offsets.capacity * MemoryLayout<UInt32>.stride + self.starts.capacity * MemoryLayout<UInt64>.stride
     }
 }
 
 extension TreeManifest {
-    /// The length of header and entries, in bytes, and of the whole stream, as a header of `TreeLimits.headerLength` bytes says.
+    /// Returns the length of header and entries, and of the whole stream, in bytes, from a header of `TreeLimits.headerLength` bytes.
     ///
     /// - Throws: `malformed`, `tooLarge`.
     package static func lengths(header: UnsafeRawBufferPointer) throws(TreeError) -> (manifest: Int, stream: UInt64) {
@@ -109,7 +110,7 @@ extension TreeManifest {
         return (Int(entries), manifest, stream)
     }
 
-    /// Reads and checks header and entries: exactly these bytes, nothing behind them.
+    /// Decodes and checks header and entries. Nothing may follow them.
     ///
     /// - Throws: `malformed`, `nameRejected`, `tooLarge`.
     package init(decoding bytes: [UInt8]) throws(TreeError) {
@@ -144,21 +145,21 @@ extension TreeManifest {
         starts.append(header.stream)
     }
 
-    /// Makes a manifest entry by entry, under the rules that the reader keeps too.
+    /// Builds a manifest entry by entry, under the same rules as the reader's.
     package struct Builder: Sendable {
         private var bytes = [UInt8](repeating: 0, count: TreeLimits.headerLength)
         private var offsets: [UInt32] = []
         private var lengths: [UInt64] = []
         private var rules = TreeRules()
 
-        /// An empty one, which wants a root first.
+        /// Creates an empty builder. Its first entry must be a root.
         package init() {}
 
-        /// How many entries it has.
+        /// The number of entries.
         package var count: Int { self.offsets.count }
 
-        /// Appends an entry; `path` is what an error calls it.
-        /// - Throws: `malformed` where it is out of order, `nameRejected`, `tooLarge`.
+        /// Appends an entry; `path` is its name in errors.
+        /// - Throws: `malformed` if it is out of order, `nameRejected`, `tooLarge`.
         package mutating func append(_ entry: TreeEntry, path: @autoclosure () -> String) throws(TreeError) {
             do throws(TreeRules.Fault) {
                 try self.rules.add(entry)
@@ -173,7 +174,7 @@ extension TreeManifest {
             }
         }
 
-        /// The manifest of the entries so far.
+        /// Returns the manifest of the entries so far.
         /// - Throws: `malformed` without a root.
         package consuming func finish() throws(TreeError) -> TreeManifest {
             guard !self.offsets.isEmpty else { throw .malformed("it has no root") }

@@ -2,36 +2,37 @@ internal import CLinux
 package import EarshotSafety
 internal import Glibc
 
-/// Gives the entries of a written tree the permissions that their sender's had, where these take something from the owner; and to a group
-/// what a directory that is shared with it has for it.
+/// Sets the permissions of the entries of a written tree to the sender's, if these restrict the owner. For a shared directory, adds the
+/// group's permissions.
 ///
-/// The writer of the tree could not go on in a directory that it may not enter, nor read a file back that it may not read: so that comes
-/// last, shortly before the tree is given its name.
+/// The writer of a tree could not continue in a directory that it may not enter, nor read back a file that it may not read. This step
+/// therefore comes last, shortly before the tree gets its name.
 package enum TreePermissions {
-    /// A group with which a tree is shared.
+    /// A group that a tree is shared with.
     package struct Sharing: Sendable, Hashable {
-        /// The group's number.
+        /// The group's id.
         let group: UInt32
-        /// What it may do in the directory: bits of `0o070`.
+        /// The group's permissions in the directory: bits of `0o070`.
         let rights: UInt16
 
-        /// With the group that a directory hands on to what is made in it: one with the set-group-id bit (inode(7)); `nil` of any other.
+        /// Creates the sharing with the group that a directory passes on to new entries: one with the set-group-id bit (inode(7)). `nil`
+        /// for any other directory.
         package init?(of directory: FileStatus) {
             guard directory.mode & 0o2000 != 0 else { return nil }
             self.group = directory.group
             self.rights = UInt16(directory.mode & 0o070)
         }
 
-        /// An entry's permissions with those of the group: who may read and write may do so; who may enter directories, and execute what its
-        /// owner may execute.
+        /// Returns an entry's permissions with those of the group. Read and write permissions follow the directory's. Execute permission
+        /// covers directories, and files that their owner may execute.
         func mode(_ mode: UInt16, isDirectory: Bool) -> UInt16 {
             let execution: UInt16 = isDirectory || mode & 0o100 != 0 ? 0o010 : 0
             return mode | self.rights & (0o060 | execution)
         }
     }
 
-    /// Below the root, from the bottom to the top; the root itself stays as it is, because a directory that may not be written to could
-    /// not be moved either.
+    /// Sets the permissions below the root, from the bottom to the top. The root is left unchanged, because a directory that is not
+    /// writable could not be moved.
     /// - Throws: `file`.
     package static func apply(_ manifest: TreeManifest, to directory: SafeDirectory, sharing: Sharing? = nil) throws(TreeError) {
         let root = TreeRoot(directory)
@@ -44,7 +45,7 @@ package enum TreePermissions {
                     case .file, .sparse: 0o600
                     case .link: 0
                     }
-                // A link has none of its own; its group does not matter.
+                // A link has no permissions of its own, and its group does not matter.
                 let shared = needed == 0 ? nil : sharing
                 guard entry.mode & needed != needed || shared != nil else { continue }
                 let parent = try root.open(entry.parent, of: manifest)
@@ -60,13 +61,13 @@ package enum TreePermissions {
         }
     }
 
-    /// The root, once it has its name.
+    /// Sets the permissions of the root, once it has its name.
     /// - Throws: `file`.
     package static func applyToRoot(
         _ manifest: TreeManifest, _ directory: SafeDirectory, sharing: Sharing? = nil
     ) throws(TreeError) {
         guard manifest[0].mode & 0o700 != 0o700 || sharing != nil else { return }
-        // Only into a group of one's own; nothing depends on it.
+        // Works only for a group that this user belongs to. Nothing depends on it.
         if let sharing { _ = fchown(directory.descriptor, uid_t.max, sharing.group) }
         let mode = sharing?.mode(manifest[0].mode, isDirectory: true) ?? manifest[0].mode
         guard fchmod(directory.descriptor, mode_t(mode)) == 0 || FileError.keepsNoPermissions(errno) else {

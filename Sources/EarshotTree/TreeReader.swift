@@ -2,12 +2,12 @@ internal import CLinux
 package import EarshotSafety
 internal import Glibc
 
-/// Reads the bytes of a tree, at any offset, out of a directory with its manifest.
+/// Reads the bytes of a tree, at any offset, from a directory with its manifest.
 ///
-/// With a scan's identities each file is held to what it was then: its inode, its size and its time, looked at when its last byte was
+/// With a scan's identities, each file must be unchanged since the scan: its inode, size and time are compared when its last byte has been
 /// read. Used by one thread at a time.
 package final class TreeReader {
-    /// What the tree consists of.
+    /// The entries of the tree.
     package let manifest: TreeManifest
     private let root: TreeRoot
     private let identities: [TreeScanner.Identity]?
@@ -21,22 +21,22 @@ package final class TreeReader {
         let entry: TreeEntry
     }
 
-    /// Reads a directory that was scanned, and checks that it stays what it was.
+    /// Creates a reader of a scanned directory, which checks that the directory stays unchanged.
     package init(_ directory: SafeDirectory, scan: TreeScanner.Scan) {
         self.root = TreeRoot(directory)
         self.manifest = scan.manifest
         self.identities = scan.identities
     }
 
-    /// Reads a directory that was written from this manifest.
+    /// Creates a reader of a directory that was written from this manifest.
     package init(_ directory: SafeDirectory, manifest: TreeManifest) {
         self.root = TreeRoot(directory)
         self.manifest = manifest
         self.identities = nil
     }
 
-    /// Fills `buffer` with the bytes at `offset` of the stream, and returns how many; fewer only at its end.
-    /// - Throws: `sourceChanged` where a file is not what it was; `file`, `unreadable`.
+    /// Fills `buffer` with the bytes at `offset` of the stream, and returns their number; fewer only at the end.
+    /// - Throws: `sourceChanged` if a file has changed; `file`, `unreadable`.
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(TreeError) -> Int {
         var filled = 0
         while filled < buffer.count {
@@ -55,9 +55,9 @@ package final class TreeReader {
         return filled
     }
 
-    /// The same as an array.
+    /// Returns the bytes at `offset` of the stream; fewer than `count` only at the end.
     package func bytes(at offset: UInt64, count: Int) throws(TreeError) -> [UInt8] {
-        // Of no capacity it would be the empty array that all threads share, and its count would be written.
+        // With no capacity this would be the empty array that all threads share, and its count would be written.
         guard count > 0 else { return [] }
         var failure: TreeError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
@@ -119,7 +119,7 @@ package final class TreeReader {
             throw [ELOOP, ENOTDIR, ENOENT, ENXIO].contains(error.code) ? self.changed(index) : .unreadable(error)
         }
         let current = Current(index: index, file: file, map: ExtentMap(entry.content), entry: entry)
-        // A file that was swapped for another before it was opened: known before a byte of it goes out.
+        // If the file was replaced before it was opened, this is detected before a byte of it is sent.
         if self.identities != nil, !self.isUnchanged(current) { throw self.changed(index) }
         self.current = current
         return current

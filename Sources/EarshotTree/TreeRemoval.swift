@@ -2,12 +2,12 @@ internal import CLinux
 package import EarshotSafety
 internal import Glibc
 
-/// Removes whatever an entry of a directory is, with everything below it, without following a link.
+/// Removes an entry of a directory of any kind, with everything below it, without following a link.
 ///
-/// At any depth, with a few descriptors and without recursion: what is found in a subdirectory is moved up to the entry's own, so that
+/// Works at any depth with a few descriptors and without recursion: the content of a subdirectory is moved up into the entry itself, so
 /// nothing is ever deeper than one level.
 package enum TreeRemoval {
-    /// Whether there was something. What cannot be removed is left, and the first reason thrown.
+    /// Removes an entry and returns whether it existed. Content that cannot be removed stays, and the first error is thrown.
     @discardableResult
     package static func remove(_ name: SafeName, from directory: SafeDirectory) throws(FileError) -> Bool {
         if unlinkat(directory.descriptor, name.description, 0) == 0 { return true }
@@ -28,8 +28,8 @@ package enum TreeRemoval {
         return true
     }
 
-    /// A directory's own permissions are not to be in the way; harmless where they are not. Where a link has come into its place meanwhile, what
-    /// that leads to keeps its own.
+    /// Gives the owner full permissions for a directory, so that they do not prevent its removal. If a link has replaced it meanwhile, the
+    /// link's target is unchanged.
     package static func unlock(_ name: SafeName, in directory: SafeDirectory) {
         Self.unlock(name.description, in: directory.descriptor)
     }
@@ -38,7 +38,7 @@ package enum TreeRemoval {
         _ = fchmodat(directory, name, 0o700, AT_SYMLINK_NOFOLLOW)
     }
 
-    /// Removes what is no directory, and empty directories; returns the names of the rest.
+    /// Removes files and empty directories. Returns the names of the other directories.
     private static func clear(_ directory: CInt, _ subject: String) throws(FileError) -> [[UInt8]] {
         var rest: [[UInt8]] = []
         for name in try Self.names(directory, subject) {
@@ -52,7 +52,7 @@ package enum TreeRemoval {
         return rest
     }
 
-    /// Empties a directory of the root's: its own directories become the root's, under numbers.
+    /// Empties a directory of the root: its subdirectories move into the root, with numbers as names.
     private static func lift(_ name: [UInt8], in root: CInt, _ subject: String, _ number: inout Int) throws(FileError) {
         let subject = "\(subject)/\(String(decoding: name, as: UTF8.self))"
         name.withCString { Self.unlock($0, in: root) }

@@ -2,9 +2,9 @@ internal import CLinux
 internal import EarshotSafety
 internal import Glibc
 
-/// The directory that a tree's entries are in, each reached from its descriptor without following a symbolic link.
+/// The root directory of a tree, whose entries are reached from its descriptor without following a symbolic link.
 ///
-/// Paths come from a checked manifest only. The directory that was used last stays open: entries of one directory stand together.
+/// Paths come from a checked manifest only. The directory that was used last stays open, because the entries of one directory are adjacent.
 /// Used by one thread at a time.
 final class TreeRoot {
     let directory: SafeDirectory
@@ -14,13 +14,13 @@ final class TreeRoot {
         self.directory = directory
     }
 
-    /// The directory at `index` of the manifest, open.
+    /// Returns an open descriptor of the directory at `index` of the manifest.
     func open(_ index: Int, of manifest: TreeManifest) throws(FileError) -> CInt {
         if let cached = self.cached, cached.index == index { return cached.descriptor.descriptor }
         return try self.open(index, path: manifest.path(of: index))
     }
 
-    /// The directory at that path below the root, open; `index` is what it is remembered by.
+    /// Returns an open descriptor of the directory at that path below the root; `index` is its key in the cache.
     func open(_ index: Int, path: [UInt8]) throws(FileError) -> CInt {
         guard !path.isEmpty else { return self.directory.descriptor }
         if let cached = self.cached, cached.index == index { return cached.descriptor.descriptor }
@@ -35,7 +35,7 @@ final class TreeRoot {
         let descriptor = path.withCString { earshot_open_beneath(directory.descriptor, $0, O_RDONLY | O_DIRECTORY, 0) }
         guard descriptor < 0 else { return descriptor }
         guard errno == ENOSYS else { throw FileError("open", subject) }
-        // Old kernels and narrow sandboxes: one component after the other promises the same.
+        // For old kernels and narrow sandboxes. Opening component by component gives the same guarantee.
         var current = OpenFile(descriptor: dup(directory.descriptor), subject: subject)
         for component in path.split(separator: UInt8(ascii: "/")) {
             let next = Array(component).withCString {
@@ -49,12 +49,12 @@ final class TreeRoot {
         return result
     }
 
-    /// How errors name an entry.
+    /// Returns an entry's name for errors.
     func subject(_ index: Int, of manifest: TreeManifest) -> String { "\(self.directory.path)/\(manifest.pathText(of: index))" }
 }
 
 extension [UInt8] {
-    /// The bytes with a NUL behind them, for a system call. There is none among them: names and targets are checked for it.
+    /// Calls `body` with the bytes as a C string, for a system call. They contain no NUL: names and targets are checked for it.
     func withCString<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: self.count + 1) { buffer in
             for (index, byte) in self.enumerated() { buffer.initializeElement(at: index, to: CChar(bitPattern: byte)) }

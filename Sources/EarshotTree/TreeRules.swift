@@ -1,10 +1,9 @@
-/// The rules that the entries of a manifest keep, checked one entry after the other, by the sender that makes one and the receiver that
-/// reads it.
+/// The rules for the entries of a manifest, checked entry by entry by the sender that builds it and the receiver that reads it.
 ///
-/// An entry's directory stands before it, so that nothing can be below a file or a link; the entries of one directory stand together in
-/// the order of their names' bytes, so that no name can be there twice; and a name is one component, so that none can climb.
+/// An entry's directory precedes it, so nothing can be below a file or a link. The entries of one directory are adjacent and ordered by the
+/// bytes of their names, so no name occurs twice. A name is a single component, so none can lead upwards.
 struct TreeRules: Sendable {
-    /// What an entry breaks.
+    /// A violated rule.
     enum Fault: Error {
         case malformed(String)
         case rejected(String)
@@ -12,11 +11,11 @@ struct TreeRules: Sendable {
     }
 
     private(set) var count = 0
-    /// Bytes of data so far.
+    /// The bytes of data so far.
     private(set) var data: UInt64 = 0
-    /// By entry: for a directory how deep it is, the root 1, and 0 for anything else.
+    /// For each entry, the depth of a directory (1 for the root), or 0 for other entries.
     private var levels: [UInt16] = []
-    /// By entry: bytes of its path below the root.
+    /// For each entry, the length of its path below the root, in bytes.
     private var lengths: [UInt16] = []
     private var lastParent = 0
     private var lastName: [UInt8] = []
@@ -46,13 +45,13 @@ struct TreeRules: Sendable {
         self.count += 1
     }
 
-    /// The length of its path.
+    /// Checks the position of an entry. Returns the length of its path.
     private func place(_ entry: TreeEntry) throws(Fault) -> Int {
         guard entry.parent >= 0, entry.parent < self.count, self.levels[entry.parent] > 0 else {
             throw .malformed("an entry is in something that is no directory before it")
         }
         guard entry.parent >= self.lastParent else { throw .malformed("the entries are not in order") }
-        // By memcmp's order: bytes, a prefix before what it begins.
+        // The order of memcmp(3): by bytes, with a prefix first.
         if self.count > 1, entry.parent == self.lastParent {
             guard self.lastName != entry.name else { throw .malformed("two entries have the same name") }
             guard self.lastName.lexicographicallyPrecedes(entry.name) else { throw .malformed("the entries are not in order") }

@@ -2,21 +2,21 @@ internal import CLinux
 package import EarshotSafety
 internal import Glibc
 
-/// Walks a directory that is to be sent, and makes its manifest.
+/// Walks a directory that is to be sent, and builds its manifest.
 ///
-/// Everything happens below the root's descriptor, directory by directory, and no link is followed: what is swapped for something else
-/// while we walk is found out, and never leads out of the root. Named pipes, sockets and devices are refused, as are entries that may not
-/// be read: a copy that lacks some of its files would look like a whole one.
+/// All work is done below the root's descriptor, directory by directory, and no link is followed. An entry that is replaced during the walk
+/// is detected, and never leads out of the root. Named pipes, sockets, devices and unreadable entries are refused: a copy that lacks some
+/// files would look complete.
 package struct TreeScanner {
-    /// A directory, as it was when it was walked.
+    /// A directory as it was during the walk.
     package struct Scan: Sendable {
-        /// What is in it.
+        /// The entries of the directory.
         package let manifest: TreeManifest
-        /// By entry, what the file was: 0 for what is no file.
+        /// The identity of each entry's file; 0 for entries that are no files.
         let identities: [Identity]
     }
 
-    /// By what a file is known again.
+    /// The identity by which a file is recognized.
     package struct Identity: Sendable, Hashable {
         let inode: UInt64
         let device: UInt64
@@ -25,11 +25,11 @@ package struct TreeScanner {
     private let root: TreeRoot
     private var builder = TreeManifest.Builder()
     private var identities: [Identity] = []
-    /// Directories whose entries are still to be listed, with their paths.
+    /// The directories that are still to be listed, with their paths.
     private var directories: [(index: Int, path: [UInt8])] = [(0, [])]
 
-    /// Walks the whole directory; the directory's path is what errors begin with.
-    /// - Throws: `unreadable`, `unsupported`, `nameRejected`, `tooLarge`; `sourceChanged` where something is swapped meanwhile.
+    /// Walks the whole directory. Errors begin with the directory's path.
+    /// - Throws: `unreadable`, `unsupported`, `nameRejected`, `tooLarge`; `sourceChanged` if an entry is replaced meanwhile.
     package static func scan(_ directory: SafeDirectory) throws(TreeError) -> Scan {
         var scanner = TreeScanner(root: TreeRoot(directory))
         guard let status = EntryStatus(descriptor: directory.descriptor) else { throw .unreadable(FileError("look at", directory.path)) }
@@ -37,7 +37,7 @@ package struct TreeScanner {
         var next = 0
         while next < scanner.directories.count {
             let (index, path) = scanner.directories[next]
-            // It is not needed any more, and a deep tree has long ones.
+            // The path is no longer needed, and a deep tree has long ones.
             scanner.directories[next].path = []
             try scanner.list(index, path)
             next += 1
@@ -56,7 +56,7 @@ package struct TreeScanner {
     }
 
     private mutating func append(_ entry: TreeEntry, _ status: EntryStatus, _ path: [UInt8]) throws(TreeError) {
-        // Not by a copy of this scanner: that would share its arrays, and have each entry copy all that came before.
+        // Calls no method on a copy of this scanner: it would share the arrays, and each entry would copy all earlier ones.
         let root = self.root
         try self.builder.append(entry, path: Self.shown(path, below: root))
         self.identities.append(Identity(inode: status.inode, device: status.device))
@@ -67,7 +67,7 @@ package struct TreeScanner {
         do throws(FileError) {
             descriptor = try self.root.open(index, path: path)
         } catch {
-            // It was a directory a moment ago.
+            // The entry was a directory a moment ago.
             throw [ELOOP, ENOTDIR, ENOENT].contains(error.code) ? .sourceChanged(path: self.shown(path)) : .unreadable(error)
         }
         for name in try self.names(in: descriptor, path) {
@@ -82,7 +82,7 @@ package struct TreeScanner {
         } catch {
             throw .unreadable(error)
         }
-        // Not only where the entries are appended: one directory may have more than memory is for.
+        // Checked here as well as when entries are appended: the names of one directory alone could exhaust memory.
         guard names.count < TreeLimits.entries else { throw .tooLarge("it has more than \(TreeLimits.entries) entries") }
         names.sort { Self.precedes($0, $1) }
         return names
@@ -116,7 +116,7 @@ package struct TreeScanner {
     private func content(
         of name: [UInt8], in directory: CInt, _ status: EntryStatus, _ path: [UInt8]
     ) throws(TreeError) -> TreeEntry.Content {
-        // Said now, and not after the half of the others went out.
+        // Checked now, rather than after half of the other entries have been sent.
         if status.mode & 0o444 != 0o444, name.withCString({ faccessat(directory, $0, R_OK, AT_EACCESS) }) != 0 {
             throw .unreadable(FileError("read", self.shown(path)))
         }
@@ -131,7 +131,7 @@ package struct TreeScanner {
         return .sparse(size: status.size, TreeEntry.Extents(extents))
     }
 
-    /// The manifest has the sizes of all files, before any of them is read.
+    /// Checks that a file has the size that it reports. The manifest needs the sizes of all files before any of them is read.
     private func checkSize(of file: OpenFile, _ path: [UInt8]) throws(TreeError) {
         let isRight: Bool
         do throws(FileError) {
@@ -142,7 +142,7 @@ package struct TreeScanner {
         guard isRight else { throw .unsupported(path: self.shown(path), what: "a file of another size than it reports") }
     }
 
-    /// Where data is; `nil` where the file system cannot say.
+    /// Returns the file's data runs; `nil` if the file system cannot tell.
     private static func extents(of file: OpenFile, size: UInt64) -> [TreeEntry.Extent]? {
         var extents: [TreeEntry.Extent] = []
         var position: Int64 = 0
@@ -154,7 +154,7 @@ package struct TreeScanner {
             guard end > start else { return nil }
             let length = min(UInt64(end), size) - UInt64(start)
             extents.append(TreeEntry.Extent(offset: UInt64(start), length: length))
-            // More of them do not fit a manifest: the caller's limit says so.
+            // A manifest cannot hold more of them: the caller's limit reports that.
             guard extents.count <= TreeLimits.manifestBytes / TreeEntry.Extents.width else { return extents }
             position = end
         }
@@ -163,7 +163,7 @@ package struct TreeScanner {
 
     private func target(of name: [UInt8], in directory: CInt, _ path: [UInt8]) throws(TreeError) -> [UInt8] {
         var code: CInt = 0
-        // One more than may be: a target that fills it was cut.
+        // One byte more than allowed: a target that fills the buffer was truncated.
         let target = [UInt8](unsafeUninitializedCapacity: TreeLimits.linkBytes + 1) { buffer, count in
             let length = name.withCString { name in
                 buffer.withMemoryRebound(to: CChar.self) { space in

@@ -2,35 +2,35 @@ internal import CLinux
 package import EarshotSafety
 internal import Glibc
 
-/// Makes a directory out of the bytes of a tree, as they come, in pieces of any length.
+/// Creates a directory from the bytes of a tree as they arrive, in pieces of any length.
 ///
-/// The root is made by the caller, empty, where no other process writes. Entries are made below its descriptor, without following a link,
-/// and none in the place of another: two names may be one to a file system that does not tell capital letters, or ways to write an accent.
-/// While it is being written everything can be read and written by its owner; `finish` gives directories their times, and
-/// `TreePermissions` takes from the owner what the sender's had not. Used by one thread at a time.
+/// The caller creates the root, empty, where no other process writes. Entries are created below its descriptor, without following a link,
+/// and never replace another: a file system that ignores case, or the encoding of accents, may treat two names as one. During writing, the
+/// owner can read and write everything. `finish` sets the times of directories, and `TreePermissions` later removes the owner permissions
+/// that the sender's entries lacked. Used by one thread at a time.
 package final class TreeWriter {
-    /// What is due.
+    /// The next step.
     private enum State {
-        /// More bytes of the manifest; its length once the header is there.
+        /// Waits for more bytes of the manifest, whose length is known once the header has arrived.
         case manifest(length: Int?)
-        /// The manifest is whole: nothing is made before the caller has looked at it.
+        /// The manifest is complete. Nothing is created before the caller has inspected it.
         case admitted(TreeManifest)
         case entries(TreeManifest, Position)
         case finished
     }
 
-    /// How far it is.
+    /// The position in the tree.
     private struct Position {
-        /// The entry that is due.
+        /// The entry that is being written.
         var index: Int
-        /// The bytes of its data that are written.
+        /// The number of bytes of its data that are written.
         var written: UInt64
-        /// Whether the entry is there already.
+        /// Whether the entry has been created.
         var isBegun = false
         var file: OpenFile?
         var entry: TreeEntry?
         var map: ExtentMap?
-        /// What is on the disk of its data.
+        /// The blocks of its data that are on disk.
         var runs: BlockRuns
 
         init(index: Int, on blocks: DiskBlocks) {
@@ -44,22 +44,23 @@ package final class TreeWriter {
     private let size: UInt64
     private let blocks: DiskBlocks
     private var state: State = .manifest(length: nil)
-    /// The manifest as it comes: not within the state, where it would be copied to be added to.
+    /// The bytes of the manifest as they arrive. Not part of the state, where each addition would copy them.
     private var list: [UInt8] = []
-    /// Bytes of the stream so far.
+    /// The number of bytes of the stream so far.
     package private(set) var offset: UInt64 = 0
-    /// What the manifest and the entries that are whole take on the disk.
+    /// The disk space of the manifest and the completed entries, in bytes.
     private var made: UInt64 = 0
 
-    /// Writes into an empty directory; `size` is the stream's length in bytes, as it was announced. `blocks` is by what `diskBytes` counts.
+    /// Creates a writer for an empty directory. `size` is the announced length of the stream in bytes, and `blocks` is the unit for
+    /// `diskBytes`.
     package init(into directory: SafeDirectory, size: UInt64, on blocks: DiskBlocks = DiskBlocks(size: TreeLimits.block)) {
         self.root = TreeRoot(directory)
         self.size = size
         self.blocks = blocks
     }
 
-    /// Goes on in a directory in which an interrupted writer has left entries of this manifest; `offset` says how far that had come.
-    /// - Throws: `file`, `malformed` where the announced size is not the manifest's.
+    /// Resumes in a directory in which an interrupted writer has left entries of this manifest. `offset` tells its position.
+    /// - Throws: `file`, `malformed` if the announced size is not the manifest's.
     package init(
         resuming directory: SafeDirectory, manifest: TreeManifest, size: UInt64, on blocks: DiskBlocks = DiskBlocks(size: TreeLimits.block)
     ) throws(TreeError) {
@@ -73,7 +74,7 @@ package final class TreeWriter {
         self.state = .entries(manifest, position)
     }
 
-    /// What the tree consists of, once that is known.
+    /// The manifest, once it is known.
     package var manifest: TreeManifest? {
         switch self.state {
         case .manifest, .finished: nil
@@ -81,7 +82,7 @@ package final class TreeWriter {
         }
     }
 
-    /// What is on the disk so far, in bytes, as `TreeManifest.room` reckons.
+    /// The disk space used so far, in bytes, estimated like `TreeManifest.room`.
     package var diskBytes: UInt64 {
         switch self.state {
         case .manifest, .admitted: return self.blocks.tree(self.offset)
@@ -93,10 +94,10 @@ package final class TreeWriter {
         }
     }
 
-    /// For how many bytes of a list that is not whole there is room in memory.
+    /// The memory capacity, in bytes, of the list that is not complete yet.
     var listCapacity: Int { self.list.capacity }
 
-    /// How many entries were made, or begun.
+    /// The number of entries that were created, or begun.
     package var entries: UInt64 {
         switch self.state {
         case .manifest, .admitted, .finished: 0
@@ -106,9 +107,9 @@ package final class TreeWriter {
 
     private static var wrongSize: TreeError { .malformed("it is not as long as was announced") }
 
-    /// Takes the next bytes of the stream, and returns how many of them it took: all, but when the manifest has become whole with them.
-    /// It is there to be looked at then, and nothing has been made; the rest is for the next call.
-    /// - Throws: `malformed`, `nameRejected`, `tooLarge`, with nothing made; `file`, after which no more can be written.
+    /// Writes the next bytes of the stream, and returns how many of them it took. It takes all, except when they complete the manifest:
+    /// then the caller can inspect the manifest before anything is created, and passes the rest in the next call.
+    /// - Throws: `malformed`, `nameRejected`, `tooLarge`, with nothing created; `file`, after which no more can be written.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(TreeError) -> Int {
         switch self.state {
         case .manifest(let length):
@@ -139,7 +140,7 @@ package final class TreeWriter {
                 let lengths = try result.get()
                 guard lengths.stream == self.size else { throw Self.wrongSize }
                 length = lengths.manifest
-                // At once, so that it never lies in memory twice; what has not come yet takes none.
+                // Reserved at once, so that the list is never in memory twice. Reserved capacity that is not filled yet takes no memory.
                 self.list.reserveCapacity(lengths.manifest)
             }
         }
@@ -182,7 +183,7 @@ package final class TreeWriter {
         return taken
     }
 
-    /// Makes entries up to one that needs bytes, which is open then.
+    /// Creates entries up to one that needs bytes, and opens that one.
     private func advance(_ position: inout Position, _ manifest: TreeManifest) throws(FileError) {
         while position.index < manifest.count {
             let entry: TreeEntry
@@ -212,14 +213,14 @@ package final class TreeWriter {
                 throw FileError("set the size of", file.subject, code: errno == 0 ? EFBIG : errno)
             }
         }
-        // The mode last: it was made for its owner alone.
+        // The mode comes last: the file was created for its owner alone.
         try file.setMode(UInt32(entry.mode) | 0o600)
         var times = entry.times
         guard futimens(file.descriptor, &times) == 0 else { throw FileError("set the time of", file.subject) }
     }
 
-    /// Makes one entry; a file is returned, open. The one that an interrupted writer made last is there already; what is there of any other
-    /// name is another entry.
+    /// Creates an entry and returns it open if it is a file. The last entry of an interrupted writer may exist already; for any other
+    /// entry, an existing name is a conflict.
     private func make(_ entry: TreeEntry, _ index: Int, _ manifest: TreeManifest, isThere: Bool) throws(FileError) -> OpenFile? {
         let directory = try self.root.open(entry.parent, of: manifest)
         switch entry.content {
@@ -234,7 +235,7 @@ package final class TreeWriter {
                 throw FileError("make the link", self.root.subject(index, of: manifest))
             }
             var times = entry.times
-            // Some file systems keep no times of links: nothing depends on them.
+            // Some file systems keep no times of links, and nothing depends on them.
             _ = entry.name.withCString { utimensat(directory, $0, &times, AT_SYMLINK_NOFOLLOW) }
             return nil
         case .file, .sparse:
@@ -246,12 +247,13 @@ package final class TreeWriter {
         }
     }
 
-    /// Every byte came: gives the directories their modes, with what their owner needs to work in them, and their times.
-    /// - Throws: `malformed` where bytes are missing; `file`.
+    /// Completes the tree after the last byte: gives the directories their modes, plus the permissions that their owner needs to work in
+    /// them, and their times.
+    /// - Throws: `malformed` if bytes are missing; `file`.
     package func finish() throws(TreeError) {
         switch self.state {
         case .admitted(let manifest), .entries(let manifest, _):
-            // What needs no bytes, behind the last one that does, where no further call came for it.
+            // Creates entries without data after the last one with data, for which no further call came.
             _ = try self.write(UnsafeRawBufferPointer(start: nil, count: 0))
             try self.finish(manifest)
         case .manifest, .finished: throw .malformed("it ends early")
@@ -262,7 +264,7 @@ package final class TreeWriter {
         guard case .entries(_, let position) = self.state, position.index == manifest.count else { throw .malformed("it ends early") }
         self.state = .finished
         do throws(FileError) {
-            // From the last to the first: what is below a directory would change its time.
+            // In reverse order: changes below a directory would change its time.
             for index in (0..<manifest.count).reversed() where manifest.isDirectory(index) {
                 let entry = manifest[index]
                 let descriptor = try self.root.open(index, of: manifest)
@@ -277,7 +279,8 @@ package final class TreeWriter {
         }
     }
 
-    /// How far an interrupted writer had come: the last entry that is there is the one that it was at, as they are made in order.
+    /// Returns the position of an interrupted writer. Entries are created in order, so the last existing entry is the one that it was
+    /// writing.
     private static func position(
         in root: TreeRoot, _ manifest: TreeManifest, on blocks: DiskBlocks
     ) throws(TreeError) -> Position {
@@ -306,7 +309,7 @@ package final class TreeWriter {
 }
 
 extension TreeEntry {
-    /// For utimensat(2): the time of access is that of the last change, for want of another.
+    /// The times for utimensat(2). The access time is set to the same time, because the sender's is not known.
     var times: [timespec] {
         let time = timespec(tv_sec: time_t(self.modified.seconds), tv_nsec: Int(self.modified.nanoseconds))
         return [time, time]
