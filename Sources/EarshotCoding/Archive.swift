@@ -1,4 +1,4 @@
-/// A value that a program keeps in a file: its settings, its progress, what it knows of its peers.
+/// A value that a program keeps in a file, such as its settings, its progress, or its knowledge of peers.
 ///
 /// ```swift
 /// let archive = Archive<Settings>(path: "/var/lib/example/settings", kind: "example.settings", version: 2, migrations: [
@@ -9,23 +9,23 @@
 /// try archive.write(settings)
 /// ```
 ///
-/// A file is there whole or not at all, whatever stops the machine, and what was written is on disk when ``write(_:)`` returns. What is no
-/// archive of this kind, was written by a later version of the program, or is damaged is told as an error that names the file, and left as it is:
-/// neither read nor replaced. Both calls wait for the disk. Of two programs that write to one file the last one wins.
+/// A file is complete or absent, even if the machine stops, and a written value is on disk when ``write(_:)`` returns. An error names the
+/// file if it is not an archive of this kind, was written by a later version of the program, or is damaged; such a file is neither read nor
+/// replaced. Both calls wait for the disk. If two programs write to one file, the last one wins.
 public struct Archive<Value: Codable & Sendable>: Sendable {
-    /// Where the file is.
+    /// The path of the file.
     public let path: String
-    /// What the program calls values of this type: 1 to 64 of `a` to `z`, `0` to `9`, `.` and `-`.
+    /// The program's name for values of this type: 1 to 64 of `a` to `z`, `0` to `9`, `.` and `-`.
     public let kind: String
-    /// Of the type that values have now: 1 or more, and more than before whenever older ones would not decode.
+    /// The version of the present type of values: 1 or more. It must rise whenever older values would not decode.
     public let version: UInt32
-    /// How a value stands in the file.
+    /// The coding of values in the file.
     public let coding: MessageCoding
     private let migrations: [ArchiveMigration]
 
-    /// An archive at that path, in a directory that is there. The file need not be.
+    /// Creates an archive at that path, in an existing directory. The file need not exist.
     ///
-    /// A kind or a version outside their ranges, and two migrations from one version, are errors in the program, and end it.
+    /// A kind or a version outside its range, and two migrations from one version, are programming errors, which end the program.
     public init(path: String, kind: String, version: UInt32 = 1, migrations: [ArchiveMigration] = [], coding: MessageCoding = .standard) {
         precondition(ArchiveHeader.isKind(kind), "the kind of an archive is 1 to 64 of a to z, 0 to 9, . and -")
         precondition(version > 0, "versions of an archive begin with 1")
@@ -37,7 +37,7 @@ public struct Archive<Value: Codable & Sendable>: Sendable {
         self.migrations = migrations
     }
 
-    /// The value in the file; `nil` where there is no file. One of an older version is brought up to this one first, in memory: the file changes
+    /// Returns the value in the file; `nil` if there is no file. A value of an older version is migrated first, in memory: the file changes
     /// with the next ``write(_:)``.
     /// - Throws: ``ArchiveError`` with any code but `unencodable` and `unwritable`.
     public func read() throws(ArchiveError) -> Value? {
@@ -61,8 +61,8 @@ public struct Archive<Value: Codable & Sendable>: Sendable {
         }
     }
 
-    /// Puts the value in the place of the one in the file, readable by the file's owner alone (mode 0600). It is on disk when this returns;
-    /// where it throws, the file is what it was.
+    /// Replaces the value in the file, readable only by the file's owner (mode 0600). The value is on disk when this returns. If it throws,
+    /// the file is unchanged.
     /// - Throws: ``ArchiveError`` with any code but `noMigration` and `undecodable`.
     public func write(_ value: Value) throws(ArchiveError) {
         let json: [UInt8]
@@ -71,7 +71,7 @@ public struct Archive<Value: Codable & Sendable>: Sendable {
         } catch {
             throw self.error(.unencodable, error.description)
         }
-        // Not over what this program does not know.
+        // Reads first, so as not to overwrite a file that this program does not know.
         _ = try self.file.read()
         try self.file.write(json)
     }
@@ -89,13 +89,13 @@ public enum ArchiveLimits {
     public static let size = 64 << 20
 }
 
-/// One step from an older version of a value to the next one.
+/// A migration from one version of a value to the next.
 public struct ArchiveMigration: Sendable {
-    /// From which version it leads, to the one after it.
+    /// The version that it migrates from, to the one after it.
     public let version: UInt32
     let step: @Sendable ([UInt8], MessageCoding) throws(JSONProblem) -> [UInt8]
 
-    /// Reads the value as it was in `version`, and makes that of the version after it.
+    /// Creates a migration that reads the value of `version`, and makes that of the version after it.
     public init<Old: Decodable & SendableMetatype, New: Encodable & SendableMetatype>(
         from version: UInt32, _ change: @escaping @Sendable (Old) -> New
     ) {
@@ -104,38 +104,38 @@ public struct ArchiveMigration: Sendable {
     }
 }
 
-/// Why a value was not read from its file, or not written to it.
+/// The reason why a value was not read from its file, or not written to it.
 public struct ArchiveError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What it comes down to.
+    /// The kind of the error.
     public enum Code: String, Hashable, Sendable, CaseIterable {
-        /// The file is no archive, or one of another kind.
+        /// The file is not an archive, or an archive of another kind.
         case foreign
-        /// It is cut off, or not what was written.
+        /// The file is truncated, or not as it was written.
         case damaged
-        /// It was written by a later version.
+        /// The file was written by a later version.
         case newer
-        /// It was written by an earlier version, and a step from there is missing.
+        /// The file was written by an earlier version, and a migration is missing.
         case noMigration
-        /// It is whole, and its value is not one of the type.
+        /// The file is complete, and its value is not of the type.
         case undecodable
-        /// The value cannot be JSON.
+        /// The value cannot be encoded as JSON.
         case unencodable
         /// The value is longer than ``ArchiveLimits/size``.
         case tooLarge
-        /// The file system does not let it be read.
+        /// The file system does not let the file be read.
         case unreadable
-        /// The file system does not take it.
+        /// The file system does not let the file be written.
         case unwritable
     }
 
-    /// What it comes down to.
+    /// The kind of the error.
     public let code: Code
-    /// The file.
+    /// The path of the file.
     public let path: String
     /// One lower-case sentence without a full stop.
     public let reason: String
 
-    /// File and reason.
+    /// The file and the reason.
     public var description: String { "\(self.path): \(self.reason)" }
 
     init(_ code: Code, path: String, reason: String) {

@@ -2,14 +2,14 @@ import Crypto
 import EarshotSafety
 import Glibc
 
-/// The first line of an archive's file: what it is, and what follows it.
+/// The first line of an archive's file, which identifies the archive and its content.
 ///
-/// `earshot-archive 1 KIND VERSION BYTES DIGEST`, where BYTES is the length of the JSON behind the line's end, and DIGEST is SHA-256, in
-/// hexadecimal, of `KIND VERSION BYTES`, a line's end, and the JSON.
+/// The form is `earshot-archive 1 KIND VERSION BYTES DIGEST`. BYTES is the length of the JSON after the line. DIGEST is the SHA-256, in
+/// hexadecimal, of `KIND VERSION BYTES`, a line feed, and the JSON.
 struct ArchiveHeader: Hashable {
-    /// What every archive's file begins with; the number is that of the format.
+    /// The first bytes of every archive's file; the number is that of the format.
     static let magic = "earshot-archive 1 "
-    /// The longest one, in bytes: more than any that is written.
+    /// The longest header, in bytes: more than any that is written.
     static let limit = 256
     private static let kindLimit = 64
 
@@ -18,7 +18,7 @@ struct ArchiveHeader: Hashable {
     let count: Int
     let digest: String
 
-    /// Of this JSON.
+    /// Creates the header of this JSON.
     init(kind: String, version: UInt32, of json: some Collection<UInt8>) {
         self.kind = kind
         self.version = version
@@ -26,7 +26,7 @@ struct ArchiveHeader: Hashable {
         self.digest = Self.digest(kind: kind, version: version, json)
     }
 
-    /// What the line says, without its end; `nil` where it is none.
+    /// Parses the line without its end; `nil` if it is not a header.
     init?(line: some Collection<UInt8>) {
         guard let text = String(validating: line, as: UTF8.self), text.hasPrefix(Self.magic) else { return nil }
         let words = text.dropFirst(Self.magic.count).split(separator: " ", omittingEmptySubsequences: false)
@@ -35,14 +35,14 @@ struct ArchiveHeader: Hashable {
         self.version = version
         self.count = count
         self.digest = String(words[3])
-        // Written in no other way: the same header is the same bytes.
+        // Refuses any other spelling: equal headers are equal bytes.
         guard Self.isKind(self.kind), Array(self.line.dropLast()) == Array(line) else { return nil }
     }
 
-    /// With its end.
+    /// The line with its end.
     var line: [UInt8] { Array("\(Self.magic)\(self.kind) \(self.version) \(self.count) \(self.digest)\n".utf8) }
 
-    /// Whether it is that of this JSON.
+    /// Whether the header belongs to this JSON.
     func fits(_ json: some Collection<UInt8>) -> Bool {
         self.count == json.count && self.digest == Self.digest(kind: self.kind, version: self.version, json)
     }
@@ -54,7 +54,7 @@ struct ArchiveHeader: Hashable {
         return hash.finalize().map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
     }
 
-    /// Whether it may be what a program calls a type of values.
+    /// Whether a text may be the kind of an archive.
     static func isKind(_ text: String) -> Bool {
         (1...Self.kindLimit).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
@@ -71,13 +71,13 @@ struct ArchiveHeader: Hashable {
 struct ArchiveFile {
     let path: String
     let kind: String
-    /// The latest that is understood.
+    /// The latest supported version.
     let version: UInt32
 
-    /// The JSON in the file, and of which version it is; `nil` where there is no file.
+    /// Reads the JSON in the file, with its version; `nil` if there is no file.
     func read() throws(ArchiveError) -> (version: UInt32, json: [UInt8])? {
         guard let file = try self.reading(open) else { return nil }
-        // Before all of it is read: what is no archive may be of any length.
+        // Checked before the whole file is read, because a foreign file may be of any length.
         let first = try self.reading { () throws(FileError) in try file.bytes(at: 0, count: ArchiveHeader.limit) }
         guard first.starts(with: ArchiveHeader.magic.utf8) else { throw self.error(.foreign, "this is no archive") }
         guard let end = first.firstIndex(of: UInt8(ascii: "\n")), let header = ArchiveHeader(line: first[..<end]) else {
@@ -85,7 +85,7 @@ struct ArchiveFile {
         }
         guard header.kind == self.kind else { throw self.error(.foreign, "this is an archive of \(header.kind), not of \(self.kind)") }
         guard header.count <= ArchiveLimits.size else { throw self.error(.tooLarge, "it is longer than \(ArchiveLimits.size) bytes") }
-        // One more than there are to be, to see whether there are.
+        // Reads one byte more than expected, to detect a longer file.
         let json = try self.reading { () throws(FileError) in try file.bytes(at: UInt64(end + 1), count: header.count + 1) }
         guard json.count == header.count else { throw self.error(.damaged, "it has another length than it says") }
         guard header.fits(json) else { throw self.error(.damaged, "its content is not what was written") }
@@ -106,12 +106,12 @@ struct ArchiveFile {
     private func open() throws(FileError) -> OpenFile? {
         let (directory, name) = try self.place()
         guard let status = try directory.status(of: name) else { return nil }
-        // A link is not followed, and a pipe is not waited for.
+        // Does not follow a link or wait for a pipe.
         guard status.kind == .regular else { throw FileError("read", self.path, code: EINVAL) }
         return try directory.open(name)
     }
 
-    /// Puts the JSON there, whole and on disk.
+    /// Writes the JSON, atomically and durably.
     func write(_ json: [UInt8]) throws(ArchiveError) {
         guard json.count <= ArchiveLimits.size else { throw self.error(.tooLarge, "the value takes more than \(ArchiveLimits.size) bytes") }
         do throws(FileError) {
@@ -124,7 +124,7 @@ struct ArchiveFile {
         }
     }
 
-    /// The directory, and the file's name in it.
+    /// Returns the directory, and the file's name in it.
     private func place() throws(FileError) -> (directory: SafeDirectory, name: SafeName) {
         let name = self.path.split(separator: "/", omittingEmptySubsequences: false).last.map(String.init) ?? ""
         let directory = String(self.path.dropLast(name.count))

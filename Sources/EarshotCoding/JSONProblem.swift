@@ -1,11 +1,11 @@
-/// A JSON document (RFC 8259) that is not what was expected, or a value that cannot be one, in words for a person.
+/// The fault of a JSON document (RFC 8259) that is not as expected, or of a value that cannot be encoded, as text for a user.
 public struct JSONProblem: Error, Hashable, Sendable, CustomStringConvertible {
-    /// One lower-case sentence without a full stop: which field, and what is wrong with it. It may quote what a peer sent, so it is untrusted.
+    /// One lower-case sentence without a full stop, with the field and its fault. It may quote a peer's input, so it is untrusted.
     public let description: String
 
     package init(description: String) { self.description = description }
 
-    /// What a decoder says, in words.
+    /// Creates a problem from a decoder's error.
     package init(_ error: DecodingError) {
         switch error {
         case .keyNotFound(let key, let context):

@@ -9,7 +9,7 @@ enum KeySpelling {
     /// The most words for which every capitalization is compared. A longer name must have the usual one, such as `maximumSpeed`.
     static let wordLimit = 6
 
-    /// The spelling of a key.
+    /// Returns the spelling of a key.
     static func spelling<Key: CodingKey>(of key: Key) -> String {
         let name = key.stringValue
         guard name.utf8.first != Self.quote else { return Self.quoted(name) }
@@ -17,13 +17,13 @@ enum KeySpelling {
         return Self.owner(of: snake, in: Key.self, or: name) == name ? snake : Self.quoted(name)
     }
 
-    /// The spelling that earlier versions gave a key, where it differs and names no other key of the type.
+    /// Returns the spelling that earlier versions gave a key, if it differs and names no other key of the type.
     static func earlierSpelling<Key: CodingKey>(of key: Key) -> String? {
         let snake = Self.snakeCase(key.stringValue)
         return Self.owner(of: snake, in: Key.self, or: nil) == nil ? snake : nil
     }
 
-    /// The key that has a spelling; `nil` where the type has none.
+    /// Returns the key that has a spelling; `nil` if the type has none.
     static func key<Key: CodingKey>(spelled spelling: String, as type: Key.Type) -> Key? {
         if spelling.utf8.count > 1, spelling.utf8.first == Self.quote, spelling.utf8.last == Self.quote {
             return Key(stringValue: String(decoding: spelling.utf8.dropFirst().dropLast(), as: UTF8.self))
@@ -33,14 +33,14 @@ enum KeySpelling {
 
     private static func quoted(_ name: String) -> String { "`\(name)`" }
 
-    /// The first of the names with that spelling that the type accepts. `name` counts as accepted.
+    /// Returns the first name with that spelling that the type accepts. `name` counts as accepted.
     private static func owner<Key: CodingKey>(of spelling: String, in type: Key.Type, or name: String?) -> String? {
         Self.names(spelledLike: spelling).first { candidate in
             (candidate == name || Key(stringValue: candidate)?.stringValue == candidate) && Self.snakeCase(candidate) == spelling
         }
     }
 
-    /// Names that may be spelled so: the usual one first, then the spelling itself, then those with acronyms.
+    /// Returns the names that may have this spelling: the usual one first, then the spelling itself, then those with acronyms.
     private static func names(spelledLike spelling: String) -> [String] {
         let start = String(spelling.prefix { $0 == "_" })
         let end = String(spelling.reversed().prefix { $0 == "_" })
@@ -58,8 +58,8 @@ enum KeySpelling {
 
     private static func capitalized(_ word: String) -> String { word.prefix(1).uppercased() + word.dropFirst() }
 
-    /// A name in snake case, as Foundation's `convertToSnakeCase` has it: a word begins at a capital after another letter, and at the last capital of
-    /// several before a small letter.
+    /// Returns a name in snake case, like Foundation's `convertToSnakeCase`: a word begins at a capital after another letter, and at the
+    /// last of several capitals before a small letter.
     static func snakeCase(_ name: String) -> String {
         guard !name.isEmpty else { return name }
         var words: [Substring] = []

@@ -1,25 +1,25 @@
 import FoundationEssentials
 
-/// How values stand in JSON (RFC 8259), and the only way in which they are read and written.
+/// The representation of values in JSON (RFC 8259). All values are encoded and decoded through this type.
 ///
-/// With sorted keys equal values give equal bytes. Fields that a type does not know are ignored, and nothing in the bytes chooses a type.
+/// With sorted keys, equal values give equal bytes. Fields that a type does not know are ignored, and no part of the bytes chooses a type.
 public struct MessageCoding: Hashable, Sendable, Codable {
-    /// What keys look like.
+    /// The spelling of keys.
     public enum Keys: String, Hashable, Sendable, Codable, CaseIterable {
-        /// As the type's coding keys are written.
+        /// Keys are written as the type's coding keys.
         case asDeclared
-        /// `maximumSpeed` is written `maximum_speed`, and `buildID` is written `build_id`; both are read back under the name that the type has. Keys of
-        /// dictionaries with `String` keys are written as they are.
+        /// `maximumSpeed` is written `maximum_speed`, and `buildID` is written `build_id`. Both are decoded under the name that the type
+        /// has. Keys of dictionaries with `String` keys are unchanged.
         ///
-        /// If a type has two names that would be written alike, such as `buildId` and `buildID`, the less usual one is written as declared, between
-        /// backticks. The same holds for a coding key type that accepts any name.
+        /// If a type has two names with the same spelling, such as `buildId` and `buildID`, the less usual one is written as declared,
+        /// between backticks. The same holds for a coding key type that accepts any name.
         case snakeCase
     }
 
-    /// What dates look like.
+    /// The representation of dates.
     public enum Dates: String, Hashable, Sendable, Codable, CaseIterable {
-        /// RFC 3339 in UTC with milliseconds, such as `2026-11-21T10:00:00.250Z`; years 1 to 9999, beyond which the nearest is written. Read with
-        /// or without a fraction of a second, in UTC or with an offset.
+        /// RFC 3339 in UTC with milliseconds, such as `2026-11-21T10:00:00.250Z`. Dates outside the years 1 to 9999 are clamped. Decoding
+        /// accepts times with or without a fraction of a second, in UTC or with an offset.
         case iso8601
         /// Seconds since 1970-01-01T00:00:00Z, with a fraction.
         case secondsSince1970
@@ -27,25 +27,25 @@ public struct MessageCoding: Hashable, Sendable, Codable {
         case millisecondsSince1970
     }
 
-    /// What keys look like.
+    /// The spelling of keys.
     public let keys: Keys
-    /// What dates look like.
+    /// The representation of dates.
     public let dates: Dates
-    /// Whether keys stand in their order, so that equal values are equal bytes; else in any order.
+    /// Whether keys are sorted, so that equal values give equal bytes; otherwise their order is arbitrary.
     public let sortsKeys: Bool
 
-    /// Keys as they are declared, dates as text, sorted.
+    /// The standard coding: keys as declared, dates as text, sorted keys.
     public static let standard = Self()
 
-    /// A coding from its parts.
+    /// Creates a coding from its parts.
     public init(keys: Keys = .asDeclared, dates: Dates = .iso8601, sortsKeys: Bool = true) {
         self.keys = keys
         self.dates = dates
         self.sortsKeys = sortsKeys
     }
 
-    /// The value as JSON in UTF-8, without line breaks.
-    /// - Throws: where it cannot be JSON, such as a number that is not finite.
+    /// Encodes the value as JSON in UTF-8, without line breaks.
+    /// - Throws: `JSONProblem` if the value cannot be JSON, such as a number that is not finite.
     public func encode(_ value: some Encodable) throws(JSONProblem) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = self.sortsKeys ? [.sortedKeys, .withoutEscapingSlashes] : [.withoutEscapingSlashes]
@@ -69,18 +69,18 @@ public struct MessageCoding: Hashable, Sendable, Codable {
         }
     }
 
-    /// The value of that type which the JSON is.
-    /// - Throws: where it is not UTF-8, not JSON, nested deeper than the decoder goes (512), or not of the type.
+    /// Decodes a value of that type from JSON.
+    /// - Throws: `JSONProblem` if the bytes are not UTF-8, not JSON, nested deeper than the decoder supports (512), or not of the type.
     public func decode<Value: Decodable>(_ type: Value.Type, from bytes: some Sequence<UInt8>) throws(JSONProblem) -> Value {
         try self.decode(type, from: bytes, userInfo: [:])
     }
 
-    /// The same, by types that look into the decoder's `userInfo`.
+    /// Decodes a value whose type reads the decoder's `userInfo`.
     package func decode<Value: Decodable>(
         _ type: Value.Type, from bytes: some Sequence<UInt8>, userInfo: [CodingUserInfoKey: any Sendable]
     ) throws(JSONProblem) -> Value {
         let data = Data(bytes)
-        // The decoder would guess at other encodings, and read around bytes that are none (RFC 8259 section 8.1).
+        // The decoder would guess other encodings, and skip invalid bytes (RFC 8259 section 8.1).
         guard !data.prefix(4).contains(0), String(validating: data, as: UTF8.self) != nil else {
             throw JSONProblem(description: "not a JSON document in UTF-8")
         }

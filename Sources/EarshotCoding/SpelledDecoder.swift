@@ -10,7 +10,7 @@ struct Spelled<Value: Decodable>: Decodable {
     init(from decoder: any Decoder) throws {
         switch Value.self {
         case is Date.Type, is Data.Type, is URL.Type, is Decimal.Type:
-            // The JSON decoder has forms of its own for these.
+            // The JSON decoder has special forms for these types.
             self.value = try decoder.singleValueContainer().decode(Value.self)
         case let type as any StringKeyed.Type:
             self.value = try Self.cast(type.decode(from: decoder), in: decoder)
@@ -27,7 +27,7 @@ struct Spelled<Value: Decodable>: Decodable {
     }
 }
 
-/// A dictionary whose keys the JSON coders leave as they are.
+/// A dictionary whose keys the JSON coders leave unchanged.
 private protocol StringKeyed { static func decode(from decoder: any Decoder) throws -> Self }
 
 extension Dictionary: StringKeyed where Key == String, Value: Decodable {
@@ -36,7 +36,7 @@ extension Dictionary: StringKeyed where Key == String, Value: Decodable {
     }
 }
 
-/// A key as the document has it.
+/// A key as spelled in the document.
 struct DocumentKey: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }

@@ -1,23 +1,23 @@
-/// Where a transfer's row lies, and how a reader hears of its changes: this machine's daemon, or a node of the program's own.
+/// The source of a transfer's row and its changes: this machine's daemon, or a node in the program.
 package protocol TransferSource {
     associatedtype Row: Sendable
 
-    /// Begins to listen, and reads the row as it is now.
+    /// Starts listening, and reads the present row.
     mutating func begin() async throws -> Row
-    /// Waits for what comes next; `nil` where the task is cancelled, or the source has ended.
+    /// Waits for the next news; `nil` if the task is cancelled, or the source has ended.
     mutating func news() async throws -> TransferNews<Row>?
-    /// Whether nothing will move any more.
+    /// Whether the transfer is over.
     func isOver(_ row: Row) -> Bool
 }
 
-/// What a reader of a transfer hears.
+/// A change of a transfer, as its reader hears it.
 package enum TransferNews<Row: Sendable>: Sendable {
     case row(Row)
-    /// Something may have been missed: the row is to be read again.
+    /// News may have been lost: the row must be read again.
     case missed
 }
 
-/// A transfer's row as it is, and each time that it changes, until it is over.
+/// The present row of a transfer, and each changed row until the transfer is over.
 package struct TransferReadings<Source: TransferSource> {
     private var source: Source
     private var isLookDue = true
@@ -25,7 +25,7 @@ package struct TransferReadings<Source: TransferSource> {
 
     package init(_ source: Source) { self.source = source }
 
-    /// The next state; `nil` after the last one, where the task is cancelled, or the source has ended.
+    /// Returns the next row; `nil` after the last one, if the task is cancelled, or if the source has ended.
     package mutating func next() async throws -> Source.Row? {
         guard !self.isOver, let row = Task.isCancelled ? nil : try await self.read() else {
             self.isOver = true
