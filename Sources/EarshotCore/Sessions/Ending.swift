@@ -37,7 +37,7 @@ package enum Ending: Sendable, Hashable, CaseIterable {
 
     /// The consequence for a dependent.
     package enum Fate: Sendable, Hashable {
-        /// The dependent is independent of the end.
+        /// The end does not affect the dependent.
         case stays
         /// The dependent continues when there is another connection, session or invitation.
         case waits

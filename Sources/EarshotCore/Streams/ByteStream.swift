@@ -16,28 +16,28 @@ public struct ByteStream: Sendable, Hashable, Codable, Identifiable {
 
     /// Chosen by the sender's node; single use.
     public let id: StreamID
-    /// Received, or sent.
+    /// Whether the stream is received or sent.
     public let direction: Direction
-    /// The other side.
+    /// The peer at the other side.
     public let peerID: PeerID
-    /// The other side's display name at the time: a label.
+    /// The peer's display name at the time: a label.
     public let peerName: String
-    /// As the sender gave it: a label, untrusted, not unique.
+    /// The sender's name for the stream: a label, untrusted, not unique.
     public let name: String
-    /// How it stands.
+    /// The state of the stream.
     public package(set) var state: State
-    /// Bytes that the reader took (incoming) or that were handed to the connection (outgoing). The stream's mover counts them:
-    /// 0 in the core.
+    /// Bytes that the reader took (incoming) or that were handed to the connection (outgoing). The stream's mover counts them; in the core
+    /// the value is 0.
     public package(set) var transferred: UInt64
-    /// Over the last few seconds; 0 when nothing moves.
+    /// The rate over the last seconds; 0 while nothing moves.
     public package(set) var bytesPerSecond: UInt64
-    /// When this side heard of it.
+    /// When this side learned of the stream.
     package let opened: WallTime
     /// When it ended.
     package var closed: WallTime?
-    /// Why it did not come to its end.
+    /// Why the stream ended early.
     public package(set) var error: EarshotError.Code?
-    /// The same in a sentence.
+    /// The error as a sentence.
     public package(set) var errorMessage: String?
 
     package init(
