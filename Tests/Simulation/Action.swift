@@ -1,11 +1,11 @@
-/// What a schedule has happen: a person's wish, a fault, what discovery sees, an attack. Everything else (which link delays what, what a core
-/// draws) follows from the seed and from what happened before.
+/// A scheduled event: a user's call, a fault, a discovery report, or an attack. Everything else (such as delays and the cores' random
+/// draws) follows from the seed and from earlier events.
 ///
-/// An action names what it is about by numbers that are taken modulo what there is when its time comes, so that it means something in every
-/// schedule, also in one from which others were dropped.
+/// An action names its objects by numbers, taken modulo the number of objects that exist at its time. It is therefore valid in every
+/// schedule, also in one from which other actions were dropped.
 package struct Action: Sendable, Hashable {
     package enum Verb: String, Sendable, Hashable, CaseIterable {
-        // People
+        // Users
         /// PERSON PEER SECONDS NAMING
         case invite
         /// PERSON INVITATION
@@ -20,7 +20,7 @@ package struct Action: Sendable, Hashable {
         case leave
         /// PERSON PEER SECONDS NAMING
         case verify
-        /// PERSON PEER: trusts while digits are shown, where they are
+        /// PERSON PEER: trusts the peer while digits are shown, if they are
         case match
         /// PERSON PEER
         case mismatch
@@ -40,73 +40,73 @@ package struct Action: Sendable, Hashable {
         case accept
         /// PERSON PEER SECONDS NAME
         case acceptNext = "accept-next"
-        /// PERSON CALL: a caller that has opened a stream, or waits for one, goes
+        /// PERSON CALL: a caller that has opened a stream, or waits for one, disconnects
         case gone
         /// PERSON STREAM BYTES
         case write
-        /// PERSON STREAM: its writer has said everything
+        /// PERSON STREAM: its writer has written everything
         case finish
         /// PERSON STREAM
         case read
         /// PERSON STREAM HOW
         case abort
-        /// PERSON PEER: something is to go over a data connection
+        /// PERSON PEER: begins a transfer over a data connection
         case move
-        /// PERSON TRANSFER: it has come to its end
+        /// PERSON TRANSFER: the transfer is finished
         case moved
         /// PERSON PEER COUNT MODE TIMEOUT: messages, reliable, queued, unreliable, or reliable to all
         case send
-        /// PERSON MESSAGE: one of the last ones once more
+        /// PERSON MESSAGE: sends one of the last messages again
         case again
-        /// PERSON COUNT: the oldest ones
+        /// PERSON COUNT: reads the oldest messages
         case readMessages = "read-messages"
-        /// PERSON PEER SIZE MODE: by its path, queued, as a body, as a directory, or kept first
+        /// PERSON PEER SIZE MODE: by its path, queued, as a body, as a directory, or written to the spool first
         case sendFile = "send-file"
         /// PERSON RESOURCE DECISION
         case answerFile = "answer-file"
-        /// PERSON RESOURCE HOW: cancels or deletes it, lets go of its content, or its caller goes
+        /// PERSON RESOURCE HOW: cancels or deletes it, drops its content, or its caller disconnects
         case removeFile = "remove-file"
-        /// PERSON RESOURCE SIZE: the source is another one
+        /// PERSON RESOURCE SIZE: the source changes
         case changeFile = "change-file"
-        /// PERSON HOW: makes a group, open or closed
+        /// PERSON HOW: creates a group, open or closed
         case group
         /// PERSON GROUP PEER SECONDS
         case inviteToGroup = "invite-to-group"
-        /// PERSON GROUP HOW: leaves it, dissolves it, or gives it another name
+        /// PERSON GROUP HOW: leaves, dissolves or renames the group
         case endGroup = "end-group"
         /// PERSON GROUP MEMBER INVITED
         case removeMember = "remove-member"
         /// PERSON GROUP COUNT MODE TIMEOUT: messages, reliable, queued or unreliable
         case sendToGroup = "send-to-group"
-        /// PERSON GROUP SIZE MODE: a file or a directory by its path, or a file that is kept first; queued or not
+        /// PERSON GROUP SIZE MODE: a file or a directory by its path, or a file that is written to the spool first; queued or not
         case shareFile = "share-file"
 
         // Machines
-        /// MACHINE EFFECTS MILLISECONDS: stops after so many effects of its next input, and starts again
+        /// MACHINE EFFECTS MILLISECONDS: crashes after so many effects of its next input, and restarts
         case crash
-        /// MACHINE MILLISECONDS: stops in order, and starts again
+        /// MACHINE MILLISECONDS: stops in order, and restarts
         case restart
-        /// MACHINE MILLISECONDS: a backup of its groups is made; where there is one, it starts again from that
+        /// MACHINE MILLISECONDS: backs up its groups, or restarts from the backup if there is one
         case restore
         /// MACHINE MILLISECONDS
         case suspend
-        /// MACHINE SECONDS: somebody sets its clock
+        /// MACHINE SECONDS: its clock is set
         case jump
         /// MACHINE MODE MILLISECONDS
         case disk
 
         // The network
-        /// MACHINE MACHINE MILLISECONDS: nothing gets through between the two
+        /// MACHINE MACHINE MILLISECONDS: partitions the two machines
         case part
-        /// LINK: reset for both sides
+        /// LINK: resets both sides
         case reset
-        /// LINK SIDE: reset, and one side does not notice
+        /// LINK SIDE: resets the link, and one side does not notice
         case halve
-        /// MACHINE MACHINE MILLISECONDS MILLISECONDS: what passes between the two takes so much longer, for so long
+        /// MACHINE MACHINE MILLISECONDS MILLISECONDS: delays packets between the two by that time, for that time
         case slow
-        /// MACHINE MILLISECONDS: takes no data connections
+        /// MACHINE MILLISECONDS: accepts no data connections
         case shut
-        /// CONNECTION: a data connection is lost
+        /// CONNECTION: loses a data connection
         case cut
 
         // Discovery
@@ -124,18 +124,18 @@ package struct Action: Sendable, Hashable {
         case approach
         /// HOSTILE LINK COUNT SEED
         case say
-        /// HOSTILE VICTIM PEER SEED: advertises under another peer's id
+        /// HOSTILE VICTIM PEER SEED: advertises another peer's id
         case forge
-        /// HOSTILE VICTIM COUNT SEED: comes with many keys, and asks with each
+        /// HOSTILE VICTIM COUNT SEED: connects with many keys, and invites with each
         case swarm
-        /// HOSTILE LINK COUNT SEED: opens streams, and aborts them or not
+        /// HOSTILE LINK COUNT SEED: opens streams, and aborts some of them
         case flood
         /// HOSTILE LINK
         case hangUp = "hang-up"
-        /// HOSTILE PLACE COUNT SEED: one that is in a group lets in keys that nobody has, which leave it or not
+        /// HOSTILE PLACE COUNT SEED: as a member of a group, admits keys that nobody has, some of which leave
         case crowd
 
-        /// How many numbers follow it.
+        /// The number of arguments.
         package var arity: Int {
             switch self {
             case .forget: 1
@@ -154,7 +154,7 @@ package struct Action: Sendable, Hashable {
             }
         }
 
-        /// Whether a person, a program or discovery does it to a machine that works.
+        /// Whether the action happens to a running machine: a user, a program or discovery causes it.
         var needsNode: Bool {
             switch self {
             case .invite, .withdraw, .respond, .await, .trust, .leave, .verify, .match, .mismatch, .giveUp, .settings, .rename, .ask,
@@ -170,7 +170,7 @@ package struct Action: Sendable, Hashable {
         }
     }
 
-    /// Since the schedule's beginning.
+    /// The time since the schedule's beginning.
     package var milliseconds: Int
     package var verb: Verb
     package var arguments: [Int]

@@ -1,7 +1,7 @@
 import EarshotCore
 import HeapModule
 
-/// What is to happen, the earliest first; of what happens at the same time, what was planned first.
+/// The pending events, earliest first. Simultaneous events keep the order in which they were planned.
 struct Clock {
     private struct Entry: Comparable {
         let at: Instant
@@ -16,7 +16,7 @@ struct Clock {
     private var total = 0
     private(set) var now: Instant = .zero
 
-    /// When the next thing happens.
+    /// The time of the next event.
     var next: Instant? { self.heap.min?.at }
 
     mutating func plan(_ what: Happening, at instant: Instant) {
@@ -26,26 +26,27 @@ struct Clock {
 
     mutating func plan(_ what: Happening, after delay: Duration) { self.plan(what, at: self.now + delay) }
 
-    /// The next thing, whose time it is now.
+    /// Takes the next event and advances to its time.
     mutating func advance() -> Happening? {
         guard let entry = self.heap.popMin() else { return nil }
         self.now = entry.at
         return entry.what
     }
 
-    /// Until a moment before which nothing is planned.
+    /// Advances to a time before which no event is planned.
     mutating func wait(until instant: Instant) { self.now = max(self.now, instant) }
 
-    /// The clocks of a machine: one that nobody sets, and one that people do; and the one by which what is on disk expires, where it is asked for.
+    /// Returns the clocks of a machine: the monotonic clock, the wall clock with its skew, and, if given, the running clock by which data
+    /// on disk expires.
     func now(skew: Duration, running: WallTime? = nil) -> Now {
         Now(
             monotonic: MonotonicInstant(nanoseconds: 0) + .seconds(1_000) + self.now, wall: Self.began + self.now + skew, running: running)
     }
 
-    /// What a right wall clock shows when a world begins: 2026-08-01T12:00:00Z.
+    /// The correct wall clock at the beginning of a world: 2026-08-01T12:00:00Z.
     static let began = WallTime(milliseconds: 1_785_585_600_000)
 
-    /// When a machine's monotonic clock shows that.
+    /// Returns the simulated time of a machine's monotonic time.
     func instant(of monotonic: MonotonicInstant) -> Instant {
         monotonic - (MonotonicInstant(nanoseconds: 0) + .seconds(1_000))
     }

@@ -1,9 +1,9 @@
 import EarshotCore
 import EarshotWire
 
-/// How often each kind of thing came up: one that never does is not tried.
+/// How often each kind of event occurred. A kind that never occurs is not tested.
 package struct Counts: Sendable {
-    /// What schedules come to, beside what they have happen.
+    /// The events that follow from a schedule's actions.
     package enum Kind: String, Sendable, CaseIterable {
         case links, dials
         case superseded = "links superseded"
@@ -102,7 +102,7 @@ package struct Counts: Sendable {
         set { self.kinds[kind] = newValue }
     }
 
-    /// In an order that is always the same.
+    /// All counts, in a fixed order.
     package var all: [(name: String, count: Int)] {
         Action.Verb.allCases.map { ($0.rawValue, self[$0]) } + Kind.allCases.map { ($0.rawValue, self[$0]) }
     }

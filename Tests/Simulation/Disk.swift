@@ -2,10 +2,10 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// What one machine has committed: the store's tables of peers and sessions, as `Store+State.swift` keeps them. It outlives the machine's
-/// stops; what was asked for and not committed by then is gone.
+/// The committed state of one machine: the store's tables of peers and sessions, as kept by `Store+State.swift`. It survives the machine's
+/// stops; uncommitted operations are lost.
 struct Disk: Sendable {
-    /// What becomes of the transactions to come.
+    /// The fate of the next transactions.
     enum Mode: Int, Sendable {
         case slow, failing, full
     }
@@ -13,24 +13,25 @@ struct Disk: Sendable {
     private(set) var peers: OrderedDictionary<PeerID, StoredPeer> = [:]
     private(set) var sessions: [StoredSession] = []
     private(set) var groups: OrderedDictionary<GroupID, StoredGroup> = [:]
-    /// Groups as they were when a backup was made.
+    /// The groups at the time of the backup.
     private var backup: OrderedDictionary<GroupID, StoredGroup>?
-    /// Groups of which something could not be written, until that is tried again.
+    /// The groups with a failed write, until the write is retried.
     private(set) var unkeptGroups: OrderedSet<GroupID> = []
     var mode: Mode?
-    /// Until when that lasts.
+    /// The end of the mode.
     var modeEnd: Instant = .zero
-    /// Not committed yet, in their order; without a name where nobody waits for it.
+    /// The uncommitted transactions in order; without an id if no caller waits for one.
     var pending: [(commit: CommitID?, operations: [StoreOperation])] = []
-    /// Of whom memory may have what could not be written, until that is tried again: the core notes some things in passing.
+    /// The peers whose state in memory may be newer than on disk, until a failed write is retried: the core notes some facts without a
+    /// decision.
     private(set) var unkeptPeers: OrderedSet<PeerID> = []
     private(set) var unkeptSessions: OrderedSet<PeerID> = []
-    /// Sessions that transactions have ended of which the machine has not heard yet.
+    /// The sessions that transactions have ended, while the machine has not been told yet.
     private(set) var ended: OrderedDictionary<CommitID, [SessionID]> = [:]
 
     func session(with peer: PeerID) -> StoredSession? { self.sessions.first { $0.members.dropFirst().contains(peer) } }
 
-    /// Peers whose sessions end with these, also where another one takes its place: what belongs to a session goes with it.
+    /// Returns the peers whose sessions end with these operations, also by replacement. The data of a session ends with it.
     func sessionsLeft(by operations: [StoreOperation]) -> [PeerID] {
         operations.compactMap { operation in
             switch operation {
@@ -44,7 +45,7 @@ struct Disk: Sendable {
         }
     }
 
-    /// All of them, or none and why.
+    /// Commits all operations or none; returns the error if it failed.
     mutating func commit(_ operations: [StoreOperation], as commit: CommitID?) -> EarshotError? {
         let sessions = self.sessions.map(\.id)
         let error = self.apply(operations)
@@ -64,7 +65,7 @@ struct Disk: Sendable {
         return error
     }
 
-    /// The machine has heard of it.
+    /// Records that the machine has been told of a commit.
     mutating func told(of commit: CommitID) { self.ended.removeValue(forKey: commit) }
 
     private mutating func apply(_ operations: [StoreOperation]) -> EarshotError? {
@@ -108,24 +109,24 @@ struct Disk: Sendable {
         self.groups[group]?.records.append(record)
     }
 
-    /// Makes a backup of the groups where there is none.
+    /// Backs up the groups, unless there is a backup.
     mutating func backUp() -> Bool {
         guard self.backup == nil else { return false }
         self.backup = self.groups
         return true
     }
 
-    /// Of a machine that is off.
+    /// Restores the backup of a machine that is off.
     mutating func restore() {
         if let backup = self.backup.take() { self.groups = backup }
     }
 
-    /// What a group is called, by all terms of it that are there.
+    /// Returns the names of a group, by all of its stored terms.
     func names(of group: GroupID) -> [String] {
         (self.groups[group]?.records ?? []).compactMap { if case .terms(let terms) = $0 { terms.name.description } else { nil } }
     }
 
-    /// What a machine starts from. Peers that no person has decided about, and that have no session, are forgotten.
+    /// Returns the state that a machine starts from. Drops peers that no user has decided about and that have no session.
     mutating func load() -> (peers: [StoredPeer], sessions: [StoredSession], groups: [StoredGroup]) {
         for peer in Array(self.peers.values) where !peer.isDecided && self.session(with: peer.id) == nil {
             self.peers.removeValue(forKey: peer.id)

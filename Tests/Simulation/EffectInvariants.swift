@@ -2,7 +2,7 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// What has to hold of every effect when it is carried out.
+/// Invariants of every effect, at the time when it is carried out.
 extension World {
     mutating func check(_ effect: Effect, of machine: Int, _ input: Input) {
         switch effect {
@@ -36,20 +36,20 @@ extension World {
         }
     }
 
-    /// A connection is there from the moment that the core hears of its proof; the input that tells of its end is the last whose effects may
-    /// speak of it, since what was due by then comes first.
+    /// Checks that a connection exists. It exists once the core has received its proof. The input that reports its end is the last whose
+    /// effects may use it, because work that is due by then comes first.
     mutating func checkLink(_ link: LinkID, of machine: Int, _ effect: Effect, _ input: Input) -> PeerID? {
         if let peer = self.machines[machine].links[link] { return peer }
         self.fail(.links, "\(machine) has \(effect), and there is no such connection, after \(input)")
         return nil
     }
 
-    /// Blocked before this input and still.
+    /// Whether the peer was blocked before this input, and still is.
     private func isBlocked(_ peer: PeerID, by machine: Int) -> Bool {
         self.machines[machine].blocked.contains(peer) && self.machines[machine].core?.facts(of: peer)?.trust == .blocked
     }
 
-    // MARK: What peers are told
+    // MARK: Frames to peers
 
     private mutating func check(_ frame: Frame, on link: LinkID, to peer: PeerID, of machine: Int) {
         self.overhear(frame)
@@ -72,7 +72,7 @@ extension World {
         case .inviteAnswer(let answer):
             switch answer.decision {
             case .declined:
-                // As long as a person takes.
+                // A user takes at least this long.
                 guard let asked = self.machines[machine].asked.removeValue(forKey: answer.id) else { return }
                 if self.clock.now - asked < .milliseconds(EarshotLimits.blockedAnswerMilliseconds.lowerBound) {
                     self.fail(.blocked, "\(machine) declines a blocked peer's invitation at once")
@@ -95,8 +95,8 @@ extension World {
         }
     }
 
-    /// A session that this side has made is on disk before the peer hears of it; one that the peer has named is its own. One that is over on
-    /// disk is named until the machine has heard that, and tells the peer: by then the disk might as well have refused it.
+    /// Checks that a session that this side names is on disk, or was named by the peer. A session that has ended on disk may still be named
+    /// until the machine has been told of that, because the disk might as well have refused the end.
     private mutating func checkTold(_ session: SessionID, to peer: PeerID, of machine: Int, _ words: String) {
         if self.machines[machine].disk.session(with: peer)?.id == session { return }
         if self.machines[machine].disk.ended.values.contains(where: { $0.contains(session) }) { return }
@@ -104,7 +104,7 @@ extension World {
         self.fail(.committed, "\(machine) tells \(peer) that \(session) is \(words), which is not on disk")
     }
 
-    /// What a frame that the core hears says about its sender.
+    /// Notes the facts that a received frame implies about its sender.
     mutating func note(_ frame: Frame, from peer: PeerID, at machine: Int) {
         self.overhear(frame)
         switch frame {
@@ -116,7 +116,7 @@ extension World {
         }
     }
 
-    /// Hostile peers may get hold of any id that was ever sent.
+    /// Records ids that were ever sent, which hostile peers may learn.
     private mutating func overhear(_ frame: Frame) {
         switch frame {
         case .invite(let invite): self.invitationIDs.append(invite.id)
@@ -131,7 +131,7 @@ extension World {
         if self.resourceIDs.count > 16 { self.resourceIDs.removeFirst() }
     }
 
-    // MARK: What callers are told
+    // MARK: Answers to callers
 
     private mutating func check(_ answer: Answer, to call: CallID, of machine: Int) {
         guard let open = self.machines[machine].calls.first(where: { $0.id == call }) else {
@@ -193,7 +193,7 @@ extension World {
         }
     }
 
-    // MARK: What readers of events are told
+    // MARK: Events
 
     private mutating func check(_ event: CoreEvent, of machine: Int, _ input: Input) {
         let peer: PeerID
@@ -201,7 +201,7 @@ extension World {
         case .peerFound(let found), .peerChanged(let found), .peerLost(let found): peer = found.id
         case .invitationReceived(let invitation), .invitationResolved(let invitation): peer = invitation.peerID
         case .verificationChanged(let verification):
-            // A person here says that the digits differed, and had blocked it a moment before.
+            // The user reported the mismatch, and had blocked the peer a moment before.
             if case .committed = input, verification.state == .mismatched { return }
             peer = verification.peerID
         case .sessionChanged(let session, let ended):
@@ -213,15 +213,15 @@ extension World {
         case .messagesReceived(let messages): return self.checkReceived(messages, at: machine)
         case .resourceOffered(let row), .resourceProgress(let row), .resourceFinished(let row):
             self.note(event, row, at: machine)
-            // What has become of a person's own is told, and where a file is that came before.
+            // The outcome of the user's own transfers, and the place of earlier files, is still published.
             if row.direction == .outgoing || row.state == .completed { return }
-            // It came as a whole before, too, and was being put in place.
+            // The file arrived completely before the block, and was being put in its place.
             if case .resourceFinished = event, row.error == .conflict, row.transferred == row.size { return }
             peer = row.peerID
         case .liveMessages, .messageStatuses, .discoveryChanged, .groupChanged, .groupLeft: return
         }
         guard self.isBlocked(peer, by: machine) else { return }
-        // That it is there is told once a start: who reads events from there on knows nothing yet.
+        // A subscriber of events knows nothing after a start, so the peer's existence is published once per start.
         let isFirst = !self.machines[machine].shownBlocked.contains(peer)
         self.machines[machine].shownBlocked.append(peer)
         if case .peerFound = event, isFirst { return }
@@ -229,7 +229,8 @@ extension World {
         self.fail(.blocked, "\(machine) publishes \(event) of a blocked peer")
     }
 
-    /// No two pairs of honest machines have one id for their sessions; that a hostile one has named another pair's session, neither can see.
+    /// Checks that no two pairs of honest machines share the id of a session. A hostile peer may name another pair's session, which neither
+    /// machine can detect.
     private mutating func checkMembers(of session: Session, at machine: Int) {
         guard let other = session.members.first.flatMap({ self.machine(of: $0.peerID) }), !self.machines[other].isHostile else { return }
         for third in 0..<self.schedule.honest where third != machine {

@@ -2,7 +2,7 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// What has to hold when the faults have stopped and everything has come to rest.
+/// Invariants of the final state, after the faults have stopped and all activity has settled.
 extension World {
     mutating func checkEnd() {
         guard self.violation == nil else { return }
@@ -22,7 +22,7 @@ extension World {
                 return self.fail(.answers, "\(machine) never answers \(call.command)")
             }
             let wall = self.clock.now(skew: own.skew).wall
-            // A clock that was set since makes the shown end another one than that by which it ends.
+            // If the clock was set since then, the displayed end differs from the actual one.
             let overdue = core.invitations(all: false).first { $0.created >= own.clockSet && $0.end + .seconds(2) < wall }
             if let overdue { return self.fail(.deadlines, "\(machine) still has \(overdue), whose time is over") }
             self.checkDataPaths(of: machine)
@@ -35,10 +35,10 @@ extension World {
         }
     }
 
-    // MARK: At rest
+    // MARK: Idle pairs
 
-    /// Between two whose connection has nothing under way, and who decide nothing, the session is the same: what has crossed is made up for within
-    /// a round trip. Looked at now and then.
+    /// Checks periodically that two machines agree on their session if their connection has no frames in flight and neither has an
+    /// undecided call: crossing frames are resolved within a round trip.
     mutating func checkRestingPairs() {
         guard self.violation == nil, self.clock.now - self.lastLook >= .milliseconds(20) else { return }
         self.lastLook = self.clock.now
@@ -57,23 +57,23 @@ extension World {
         }
     }
 
-    /// Whether a machine decides nothing just now.
+    /// Whether a machine has no undecided call.
     private func isAtRest(_ machine: Int) -> Bool {
         let own = self.machines[machine]
         guard let core = own.core, !own.isStopping, own.suspendedUntil == nil, own.crash == nil else { return false }
         return own.inputs.isEmpty && core.undecidedCount == 0
     }
 
-    /// Whether nothing is on its way on a connection, or has come on it and waits.
+    /// Whether no frame is in flight on a connection, or waiting in a queue.
     private func isQuiet(_ link: Int) -> Bool {
         self.links[link].ends.allSatisfy { end in
             end.isQuiet && !self.machines[end.machine].queue.waiting.contains { $0.isOf(link) }
         }
     }
 
-    // MARK: At the end
+    // MARK: Final state
 
-    /// Each session is the same on both sides, and carried.
+    /// Checks that both sides have the same session, attached to a connection.
     private mutating func checkPair(_ one: Int, _ other: Int) {
         guard let core = self.machines[one].core, let far = self.machines[other].core else { return }
         let (own, theirs) = (core.facts(of: self.machines[other].id), far.facts(of: self.machines[one].id))
@@ -95,7 +95,7 @@ extension World {
 
     private mutating func checkDataPaths(of machine: Int) {
         for (attempt, hearer) in self.machines[machine].data.hearers {
-            // A hostile peer may have had one begin just now.
+            // A hostile peer may have triggered it a moment ago.
             if !hearer.isTold, self.clock.now - hearer.began <= EarshotLimits.dataDialTime + .seconds(1) { continue }
             guard hearer.isTold else { return self.fail(.dataPaths, "\(machine) is never told what has become of \(attempt)") }
             guard let connection = hearer.connection, hearer.stream == nil, hearer.resource == nil else { continue }

@@ -3,10 +3,10 @@ import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// What hostile peers have heard of a group, of which one of them may be a member, or the creator.
+/// The knowledge of hostile peers about a group. One of them may be a member, or the creator.
 struct HeardGroup {
     let charter: GroupCharter
-    /// The latest records that they were shown, or have made, to be shown again.
+    /// The latest records that they received or made, to be sent again.
     private(set) var records: [GroupRecord] = []
 
     init(_ charter: GroupCharter) { self.charter = charter }
@@ -18,16 +18,16 @@ struct HeardGroup {
     }
 }
 
-/// What hostile peers say in and of groups: they let in whomever they like, one for the other in circles, say what they were removed for
-/// again and as if it were earlier, forge others' words, and make groups of which they tell each member something else.
+/// The group frames of hostile peers. They admit anyone, also each other in circles, replay old seats after a removal, forge signatures,
+/// and create groups of which they tell each member different records.
 extension World {
     private static let scheme = SignatureScheme.ed25519
 
-    /// A key that one side of a connection may sign with: its own, or one of those that nobody connects with.
+    /// Returns a key that one side of a connection may sign with: its own, or one that nobody connects with.
     private func key(on link: Int, _ side: Int, _ number: Int) -> [UInt8] {
         let machine = self.links[link].ends[side].machine
         let own = self.machines[machine].identities.firstIndex(of: self.links[link].ends[side].id) ?? 0
-        // Few, so that a group has room for all that they can say.
+        // Few keys, so that a group has room for all of their records.
         return [UInt8(machine), UInt8(number == 0 ? own : 64 + number)]
     }
 
@@ -46,7 +46,7 @@ extension World {
         return seat
     }
 
-    // MARK: Of its own accord
+    // MARK: Unsolicited frames
 
     mutating func anyGroupFrame(on link: Int, _ side: Int, _ random: inout SplitMix64) -> Frame {
         let own = self.key(on: link, side, 0)
@@ -70,7 +70,7 @@ extension World {
             leave.signature = self.sign(try? leave.signedBytes(in: group), by: random.chance(95) ? one : other)
             record = .leave(leave)
         case 9:
-            // Its own is a fault, for which it is cut off; a creator's counts.
+            // Another's removal counts as a fault, after which the connection is closed. A creator's removal is valid.
             var removal = GroupRemoval(peer: self.machines[random.below(self.machines.count)].id, number: number)
             removal.signature = self.sign(try? removal.signedBytes(in: group), by: own)
             record = isCreator || random.chance(20) ? .removal(removal) : nil
@@ -95,8 +95,8 @@ extension World {
 
     // MARK: Crowds
 
-    /// Where it is a member of a group, lets in as many keys as it likes, one for the other too, and has some of them leave, or keys that nobody
-    /// has let in: so that others find no room, and their leaves none.
+    /// Admits many keys to a group in which the hostile peer is a member, also through each other, and has some of them leave. Leaves of
+    /// keys that nobody admitted are sent too. These records try to take the room of others.
     mutating func crowd(by hostile: Int, _ choice: Int, _ count: Int, seed: Int) {
         let places = self.links.indices.flatMap { link in self.crowdedGroups(on: link, by: hostile) }
         guard !places.isEmpty else { return }
@@ -104,7 +104,7 @@ extension World {
         let own = self.key(on: link, side, 0)
         var random = SplitMix64(seed: self.schedule.seed, 15, UInt64(seed))
         func key(_ number: Int) -> [UInt8] { [UInt8(hostile), 0xFF, UInt8(number >> 8), UInt8(number & 0xFF)] }
-        // As many as it can have in another's name are as good as its own.
+        // Seats through other keys must not count for more than seats of its own.
         let isTree = random.chance(30)
         let leaves = random.one(of: [0, 0, 40, 90])
         let first = random.below(100)
@@ -122,7 +122,8 @@ extension World {
         }
     }
 
-    /// The open groups of an honest machine in which a hostile one is a member, by the key of their connection, and the number of its seat.
+    /// Returns the open groups of an honest machine in which the hostile peer is a member by the key of their connection, and the number of
+    /// its seat.
     private func crowdedGroups(on link: Int, by hostile: Int) -> [(link: Int, side: Int, group: GroupID, seatNumber: UInt32)] {
         let ends = self.links[link].ends
         guard let side = ends.indices.first(where: { ends[$0].machine == hostile && ends[$0].isOpen }) else { return [] }
@@ -142,7 +143,7 @@ extension World {
         return terms
     }
 
-    /// It asks others into a group of its own.
+    /// Invites others to a group of its own.
     private mutating func hostileInvite(by key: [UInt8], _ random: inout SplitMix64) -> Frame {
         let nonce = [UInt8](repeating: UInt8(random.below(2)), count: WireLimits.groupNonce)
         guard
@@ -175,12 +176,12 @@ extension World {
             var seat = GroupSeat(
                 publicKey: own, scheme: Self.scheme, name: name, number: invite.seatNumber, joinedAtMilliseconds: 0, voucher: inviter,
                 voucherNumber: invite.voucherNumber, warrant: GroupSeat.Warrant(inviter == charter.creator ? .creator : .voucher))
-            // Forged now and then, by what takes no random number away from others.
+            // Forged sometimes, without drawing from the random numbers of others.
             let signer = invite.id.low % 16 == 0 ? self.key(on: link, side, 1) : own
             seat.signature = self.sign(try? seat.signedBytes(as: .peer, in: charter.id), by: signer)
             return [.group(.inviteAnswer(GroupInviteAnswer(id: invite.id, decision: .accepted(seat))))]
         case .inviteAnswer(let answer):
-            // Someone has accepted: it is let in, mostly, and told of this group's creator.
+            // The seat of a peer that has accepted: usually admitted, and told of the group's creator.
             guard case .accepted(var seat) = answer.decision, random.chance(85),
                 let group = self.heardGroups.keys.first(where: { self.heardGroups[$0]?.charter.creatorKey == own }),
                 let creator = self.seat(of: own, in: group, number: 1, at: 0, by: own, 1, as: .creator)
@@ -203,7 +204,7 @@ extension World {
             }
         case .index(let group, _):
             guard let heard = self.heardGroups[group], random.chance(80) else { return [] }
-            // In whatever order.
+            // In random order.
             var records = heard.records
             for place in records.indices { records.swapAt(place, random.below(records.count)) }
             return records.prefix(random.number(in: 0...24)).map { .group(.record($0, of: group)) }
@@ -211,9 +212,9 @@ extension World {
         }
     }
 
-    // MARK: What has to hold
+    // MARK: Invariants
 
-    /// What is held of a group is signed by those that have to, whatever was said; in the end, as it costs much.
+    /// Checks that all records of a group have valid signatures. Runs at the end only, because of its cost.
     mutating func checkSignatures(of group: StoredGroup, at machine: Int) {
         let seats = group.records.compactMap { if case .seat(let seat) = $0 { seat } else { nil } }
         for record in group.records {
@@ -239,8 +240,8 @@ extension World {
         }
     }
 
-    /// Whoever the creator has let in, or a peer that it has let in, finds room in the group whatever hostile members make up, where all of them
-    /// are honest.
+    /// Checks that the peers that the creator has admitted, directly or through one other, find room in the group whatever hostile members
+    /// send, if all of them are honest.
     mutating func checkRoom(_ group: NodeCore.KeptGroup, at machine: Int) {
         guard !group.full.isEmpty else { return }
         self.counts[.crowdedGroups] += 1
@@ -261,8 +262,8 @@ extension World {
         }
     }
 
-    /// Each member has been let in by one that has, and so on up to the creator's word, and none of them was removed since: reckoned from the
-    /// member up, where the core reckons from the creator down.
+    /// Checks that each member was admitted by another, up to the creator, and that none of them was removed since. This computes from the
+    /// member upwards, while the core computes from the creator downwards.
     mutating func checkMembers(_ members: [PeerID], of group: StoredGroup, at machine: Int) {
         var (seats, leaves, removals): ([GroupSeat], [PeerID: UInt32], [PeerID: UInt32]) = ([], [:], [:])
         for record in group.records {
@@ -277,7 +278,7 @@ extension World {
             let peer: PeerID
             let number: UInt32
         }
-        /// Whether a peer has such a seat by right, without one of those that it stands for.
+        /// Whether a peer has such a seat by right, without the seats that depend on it.
         func isSeated(_ place: Place, for others: Set<Place>) -> Bool {
             seats.contains { seat in
                 guard seat.peer == place.peer, seat.number == place.number else { return false }

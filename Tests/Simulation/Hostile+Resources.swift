@@ -2,10 +2,10 @@ import EarshotCore
 import EarshotWire
 import NIOCore
 
-/// What hostile peers say of resources.
+/// The resource frames of hostile peers.
 extension World {
     private func anyResource(_ random: inout SplitMix64) -> ResourceID {
-        // Few, so that they meet; now and then another's.
+        // Few ids, so that they collide; sometimes another peer's.
         let known = !self.resourceIDs.isEmpty && random.chance(40)
         return known ? random.one(of: self.resourceIDs) : ResourceID(high: 0, low: UInt64(random.below(4)))
     }

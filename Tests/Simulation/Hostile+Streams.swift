@@ -2,16 +2,16 @@ import EarshotCore
 import EarshotWire
 import NIOCore
 
-/// What hostile peers say of streams.
+/// The stream frames of hostile peers.
 extension World {
-    /// Their session with whoever is at the other end, where there is one, or any other.
+    /// Returns their session with the peer at the other end, if there is one, or any other.
     func session(on link: Int, _ side: Int, _ random: inout SplitMix64) -> SessionID {
         let far = self.links[link].ends[1 - side].machine
         let own = self.machines[far].core?.facts(of: self.links[link].ends[side].id)?.session
         return own.flatMap { random.chance(80) ? $0 : nil } ?? self.anySession(&random)
     }
 
-    /// Streams opened one after the other, far more than anybody takes; aborted at once, or left there.
+    /// Opens streams one after the other, far more than anyone accepts. Aborts them at once, or leaves them open.
     mutating func flood(_ link: Int, by hostile: Int, _ count: Int, aborting: Bool) {
         let side = self.links[link].ends[0].machine == hostile ? 0 : 1
         var random = self.links[link].random
@@ -62,7 +62,7 @@ extension World {
     }
 
     func anyStreamFrame(to link: Int, _ side: Int, _ random: inout SplitMix64) -> Frame {
-        // Few, so that they meet; now and then another's.
+        // Few ids, so that they collide; sometimes another peer's.
         let known = !self.streamIDs.isEmpty && random.chance(40)
         let id = known ? random.one(of: self.streamIDs) : StreamID(high: 0, low: UInt64(random.below(4)))
         let refuse = StreamRefuse(id: id, refusal: Refusal(code: WireErrorCode(rawValue: UInt16(random.below(24)))))

@@ -3,8 +3,8 @@ import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// Peers that keep to no rule: they say any frame that the codec can make, answer what they like, speak of others' invitations and sessions,
-/// advertise under others' ids, and come with as many keys as they want.
+/// Peers that follow no rules. They send any frame that the codec can encode, answer arbitrarily, refer to others' invitations and
+/// sessions, advertise others' ids, and connect with any number of keys.
 extension World {
     mutating func attack(_ action: Action) {
         guard self.schedule.hostile > 0 else { return }
@@ -61,21 +61,21 @@ extension World {
         self.reset(link, side, isHalf: false)
     }
 
-    /// It dials, with one of its keys.
+    /// Dials with one of its keys.
     private mutating func approach(_ victim: Int, _ hostile: Int, key: Int) {
         guard self.isAwake(victim), self.network.parted(victim, hostile, at: self.clock.now) == nil else { return }
         guard let transport = TransportKind.agreed(.optional, self.preference(of: victim)) else { return }
         let id = self.machines[hostile].identities[key % 64]
-        // An honest machine takes no plaintext from one that has spoken TLS before.
+        // An honest machine refuses plaintext from a peer that has spoken TLS before.
         guard transport == .tls || !self.machines[victim].pins.contains(id) else { return }
         let link = self.connect(hostile, victim, as: id, transport, at: Network.address(of: victim, interface: 0))
         let latency = self.links[link].latency()
         self.clock.plan(.proven(link: link, side: 0, dial: nil), after: latency)
     }
 
-    /// What it says first on a connection.
+    /// Sends its first frames on a connection.
     mutating func greet(_ link: Int, _ side: Int) {
-        // One of many asks at once.
+        // A key of a swarm invites at once.
         if let key = self.machines[self.links[link].ends[side].machine].identities.firstIndex(of: self.links[link].ends[side].id), key > 3 {
             let invite = Invite(id: InvitationID(using: &self.links[link].random), timeoutMilliseconds: 60_000, context: [])
             self.say(.invite(invite), on: link, side)
@@ -93,7 +93,7 @@ extension World {
         self.transmit(frame, from: side, on: link)
     }
 
-    /// It has heard something, and answers as it likes.
+    /// Receives a frame, and answers arbitrarily.
     mutating func hear(_ frame: Frame, _ link: Int, _ side: Int) {
         var random = self.links[link].random
         defer { self.links[link].random = random }
@@ -139,7 +139,7 @@ extension World {
 
     private mutating func anyFrame(to link: Int, _ side: Int, _ random: inout SplitMix64) -> Frame {
         let nonce = [UInt8](repeating: UInt8(random.below(250)), count: WireLimits.verificationPart)
-        // Few, so that they meet.
+        // Few ids, so that they collide.
         let transfer = TransferID(high: 0, low: UInt64(random.below(self.transfers.count + 2)))
         let small = UInt64(random.below(4))
         let refusal = Refusal(code: WireErrorCode(rawValue: UInt16(random.below(24))))

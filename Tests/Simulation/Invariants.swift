@@ -2,10 +2,10 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// What has to hold at every step: to add one, give it a name in ``Violation/Invariant``, check it here or in `EndInvariants.swift`, and add a
-/// mutant to `Mutants` that only it finds.
+/// The invariants of every step. To add one, name it in ``Violation/Invariant``, check it here or in `EndInvariants.swift`, and add a
+/// mutant to `Mutants` that only this invariant detects.
 extension World {
-    /// What of a core is remembered while it deals with an input.
+    /// The state of a core that is remembered while it handles an input.
     struct Before {
         var core: NodeCore?
         var undecided = 0
@@ -20,7 +20,7 @@ extension World {
         }
     }
 
-    // MARK: The whole of an input
+    // MARK: Whole inputs
 
     mutating func check(_ input: Input, _ effects: [Effect], of machine: Int, at now: Now, _ before: Before) {
         guard let after = self.machines[machine].core else { return }
@@ -36,7 +36,7 @@ extension World {
         case .committed(_, .some):
             let failed = effects.compactMap { effect -> CallID? in if case .answer(let call, .failure) = effect { call } else { nil } }
             guard failed.count == 1, before.undecided == 1, after.undecidedCount == 0 else { return }
-            // A stream that has waited for the session is over.
+            // A stream that waited for the session is over.
             guard before.core?.isAwaitingStream(failed[0]) == false else { return }
             // The inviter has been told, and the invitation is over.
             guard before.core?.isAwaitingGroup(failed[0]) == false else { return }
@@ -47,7 +47,7 @@ extension World {
         }
     }
 
-    /// When the effects of an input are carried out.
+    /// Checks the state after the effects of an input are carried out.
     mutating func checkRest(of machine: Int, at now: Now, _ input: Input) {
         guard self.violation == nil, let core = self.machines[machine].core else { return }
         self.machines[machine].latestWall = max(self.machines[machine].latestWall, now.wall)
@@ -65,7 +65,7 @@ extension World {
         }
     }
 
-    /// Memory and disk agree but for times of day, which are written when something else is.
+    /// Checks that memory and disk agree, except for times of day, which are written with other changes.
     mutating func checkKept(of machine: Int, _ core: NodeCore, isEnd: Bool = false) {
         let figures = core.figures
         if figures.agreements + figures.dueAcceptances + figures.decidingInvitations > 0 {
@@ -95,7 +95,7 @@ extension World {
 
     private mutating func checkLimits(of machine: Int, _ core: NodeCore) {
         let figures = core.figures
-        // At one address as many as come at once and then one an interval, as long as they wait.
+        // Per address, the burst plus one per interval, as long as they wait.
         let addresses = 3 * self.schedule.hostile + self.schedule.honest
         let asking = EarshotLimits.askingBurstPerAddress + 3_000 / 250 + 1
         let limits: [(String, Int, Int)] = [
@@ -124,7 +124,7 @@ extension World {
             ("names", figures.names, 2 * figures.records),
             (
                 "deadlines", figures.deadlines,
-                // Of a peer its grace, its dial, its trust, its comparison and a step of that, what is to be written again, and read again.
+                // Per peer: its grace, its dial, its trust, its comparison and a step of that, and the retries of writing and reading.
                 7 * figures.records + EarshotLimits.comparisonsPerPeriod + 2 * figures.pendingInvitations + figures.links
                     + figures.lateAnswers + figures.configured
                     + figures.dataPaths + figures.outboxes + 3 + figures.openStreams + figures.streamAcceptors
@@ -139,9 +139,9 @@ extension World {
         }
     }
 
-    // MARK: Opinions
+    // MARK: Trust
 
-    /// Trust is what persons have been told that it is, and what has ended by itself.
+    /// Checks that trust is as users were told, or has expired.
     mutating func checkOpinions(of machine: Int, afterStart: Bool) {
         guard let core = self.machines[machine].core else { return }
         let latest = self.machines[machine].latestWall
@@ -155,7 +155,7 @@ extension World {
             let isOver = stored?.trustedUntil.map { $0 <= latest } == true
             let trust = isOver ? .unknown : stored?.trust ?? .unknown
             guard trust != opinion.trust else {
-                // Not before it is on disk.
+                // Not before the change is on disk.
                 if !opinion.doubts.isEmpty, disk.peers[id]?.trust ?? .unknown == stored?.trust ?? .unknown {
                     self.machines[machine].opinions[id] = Machine.Opinion(trust: trust, until: stored?.trustedUntil)
                 }
@@ -172,7 +172,7 @@ extension World {
         }
     }
 
-    /// It stops: callers that wait for an answer do not learn what has become of what they asked.
+    /// Records that a machine stops: its waiting callers do not learn the outcome of their calls.
     mutating func doubt(_ machine: Int) {
         guard let core = self.machines[machine].core else { return }
         for call in self.machines[machine].calls {

@@ -3,52 +3,52 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// One machine of a world: what is there while its daemon runs, and what outlives that. A class, as the links are, so that it is changed where
-/// it lies also where nothing is optimized.
+/// One machine of a world: the state while its daemon runs, and the state that outlives the daemon. A class like the links, so that it is
+/// changed in place even in unoptimized builds.
 final class Machine {
     let index: Int
     let isHostile: Bool
-    /// A hostile machine has many; of an honest one there is the first alone.
+    /// A hostile machine has many identities, an honest one only the first.
     let identities: [PeerID]
     var name: String
     var settings: CoreSettings
     var disk = Disk()
     var mailbox = Mailbox()
     var shelf = Shelf()
-    /// The last messages that persons have sent.
+    /// The last messages that users have sent.
     var drafts: [MessageDraft] = []
-    /// Numbers of messages that were sent more than once, and of those that were queued.
+    /// The numbers of messages that were sent more than once, and of queued ones.
     var repeated: Set<UInt64> = []
     var queued: Set<UInt64> = []
-    /// The number of the last message of each machine that was stored here, of queued ones and of others, in each conversation.
+    /// The number of the last message of each machine that was stored here, for queued messages and others, in each conversation.
     var latest: OrderedDictionary<Line, UInt64> = [:]
-    /// Messages of which readers of events have heard.
+    /// The messages that subscribers of events have received.
     var heard: OrderedSet<Mailbox.Key> = []
-    /// How far its wall clock is set wrong.
+    /// The error of its wall clock.
     var skew: Duration = .zero
-    /// Whether its clock begins in 1970 with each start, until somebody sets it.
+    /// Whether its clock begins in 1970 with each start, until it is set.
     let forgetsTime: Bool
-    /// For how long daemons have run with its disk, as that has it, and what this one goes on from.
+    /// The total running time of daemons with its disk, as stored on disk, and the value that this run started from.
     var runningNoted: WallTime?
     var runningBase = WallTime(milliseconds: 0)
     var runningSince: Instant = .zero
-    /// Until when queued messages were to wait.
+    /// The times until which queued messages must wait.
     var patience: [MessageID: Instant] = [:]
-    /// What its clock said when it was set last.
+    /// The time of its clock when it was set last.
     var clockSet = WallTime(milliseconds: .min)
-    /// What persons here believe to have decided, by the answers that they had.
+    /// The decisions of users here, as the answers confirmed them.
     var opinions: OrderedDictionary<PeerID, Opinion> = [:]
-    /// How often the daemon was started.
+    /// The number of starts of the daemon.
     var run = 0
     var suspendedUntil: Instant?
-    /// What has happened to it while it was suspended.
+    /// The events that occurred while it was suspended.
     var missed: [Happening] = []
-    /// Until when it takes no data connections.
+    /// The time until which it accepts no data connections.
     var shutUntil = Instant.zero
-    /// It stops after so many effects of its next input, and starts again so much later.
+    /// A pending crash: after so many effects of the next input, with a restart after the pause.
     var crash: (effects: Int, pause: Duration)?
 
-    // While it runs
+    // State of the running daemon
     var core: NodeCore?
     var pins = PinnedPeers()
     var queue: NodeQueue
@@ -59,23 +59,23 @@ final class Machine {
     var calls: [OpenCall] = []
     var lastCall: UInt64 = 0
     var isStopping = false
-    /// Its control connections that the core knows of, and whose they are.
+    /// The control connections that the core knows of, with their peers.
     var links: OrderedDictionary<LinkID, PeerID> = [:]
     var holds: OrderedSet<HoldID> = []
-    /// Peers that were blocked when the last input had been dealt with.
+    /// The peers that were blocked after the last input.
     var blocked: [PeerID] = []
     /// The latest time that its wall clock has shown.
     var latestWall = WallTime(milliseconds: 0)
-    /// When a blocked peer has asked something.
+    /// The times at which blocked peers sent invitations.
     var asked: OrderedDictionary<InvitationID, Instant> = [:]
-    /// Blocked peers of which readers of events have heard since the start.
+    /// The blocked peers that subscribers of events have seen since the start.
     var shownBlocked: [PeerID] = []
-    /// Sessions that peers have named on their connections since the start.
+    /// The sessions that peers have named on their connections since the start.
     var named: OrderedDictionary<PeerID, [SessionID]> = [:]
     var data = DataSide()
-    /// Whether a change of the outbox could not be written since the start.
+    /// Whether writing a change of the outbox has failed since the start.
     var hasFailedToKeep = false
-    /// How much the disk was asked for messages.
+    /// The number of disk operations for messages.
     var works = 0
     var streams = StreamSide()
     var transfers = TransferSide()
@@ -92,32 +92,32 @@ final class Machine {
         self.queue = queue
     }
 
-    /// Messages that are stored in the order in which they were sent.
+    /// A sequence of messages that must be stored in the order of sending.
     struct Line: Hashable {
         let sender: Int
         let isQueued: Bool
         let group: GroupID?
     }
 
-    /// What a person has decided about a peer, as far as was answered.
+    /// A user's decision about a peer, as confirmed by an answer.
     struct Opinion {
         var trust: Trust
         var until: WallTime?
-        /// What it may be instead: the machine stopped before it was answered.
+        /// The alternatives: the machine stopped before it answered.
         var doubts: [(Trust, until: WallTime?)] = []
     }
 
     struct OpenCall {
         let id: CallID
         let command: Command
-        /// Whom it named, as that was understood then.
+        /// The peer that the call named, as resolved then.
         let peer: PeerID?
-        /// The resource that it named, as it was then.
+        /// The resource that the call named, as it was then.
         let resource: Resource?
         let at: Instant
     }
 
-    /// What is gone when the daemon ends.
+    /// Discards the state of the daemon, which has ended.
     func powerOff() {
         self.core = nil
         self.pins = PinnedPeers()
@@ -144,18 +144,18 @@ final class Machine {
     }
 }
 
-/// Simulated time, since the world began.
+/// The simulated time since the world began.
 typealias Instant = Duration
 
-/// What is to happen at some time. A machine is named with its run: what was meant for an earlier one comes to nothing.
+/// A planned event. Machines are named with their run: events for an earlier run are dropped.
 enum Happening {
     case action(Action)
     case input(Int, run: Int, Input)
-    /// The node comes to what was handed in.
+    /// The node takes up what was handed in.
     case turns(Int, run: Int)
     case timer(Int, run: Int, number: Int)
     case commits(Int, run: Int)
-    /// What was asked for messages is done, or something of it.
+    /// A disk operation for messages is done, or part of it.
     case works(Int, run: Int)
     case starts(Int, run: Int)
     case resumes(Int)
@@ -166,21 +166,21 @@ enum Happening {
     case proven(link: Int, side: Int, dial: Int?)
     case arrives(link: Int, side: Int)
     case breaks(link: Int, side: Int, LinkEnd)
-    /// Whether the other side still gives signs of life.
+    /// One side checks for a sign of life of the other.
     case listens(link: Int, side: Int)
     case hangsUp(link: Int)
     case dataDials(DataDial)
     case dataAttached(Int, run: Int, TransferID, attempt: UInt64, connection: Int)
     case dataLost(Int, run: Int, TransferID, attempt: UInt64)
     case streamBytes(Int, run: Int, StreamID)
-    /// A resource's mover has done the next thing, or there is something on its data connection; and what a disk does beside movers.
+    /// A resource's mover finishes an order, its data connection has bytes, or the disk works outside of movers.
     case moves(Int, run: Int, Int)
     case resourceBytes(Int, run: Int, Int)
     case shelves(Int, run: Int, World.ShelfWork)
-    /// A program takes every stream that comes.
+    /// A program accepts every stream.
     case accepts(Int, run: Int, StreamID)
 
-    /// Which machine has to be awake for it.
+    /// Returns the machine that must be awake for the event.
     func machine(_ links: [Wire], _ dials: [Dial]) -> Int? {
         switch self {
         case .action, .starts, .resumes, .hangsUp: nil

@@ -4,14 +4,14 @@ import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// What one machine has committed of messages: the store's outbox, inbox and receipts, as `Store+Outbox.swift` and `Store+Inbox.swift` keep
-/// them, in little.
+/// The committed messages of one machine: a small model of the store's outbox, inbox and receipts, as kept by `Store+Outbox.swift` and
+/// `Store+Inbox.swift`.
 struct Mailbox: Sendable {
-    /// As many unread messages as the inbox takes, until everything comes to rest.
+    /// The capacity of the inbox in unread messages, until the world settles.
     static let limit = 6
     var limit = Self.limit
 
-    /// What the disk is asked for, in its order.
+    /// A request to the disk. Requests are processed in order.
     enum Work: Sendable {
         case keep(KeepID, [OutboxChange])
         case deliver(PeerID, LinkID, [InboxMessage])
@@ -29,17 +29,17 @@ struct Mailbox: Sendable {
         let id: MessageID
     }
 
-    /// In the order in which they were added.
+    /// The rows in the order of their addition.
     private(set) var outbox: OrderedDictionary<MessageID, Row> = [:]
     /// Every message that was ever stored, in that order, and whether it was read.
     private(set) var inbox: OrderedDictionary<Key, (body: ByteBuffer, isRead: Bool, isOfGroup: Bool)> = [:]
     private(set) var receipts: OrderedDictionary<PeerID, OrderedSet<MessageID>> = [:]
     private var unread = 0
-    /// Senders one of whose messages was refused, until they say that they know.
+    /// The senders with a refused message, until they acknowledge the refusal.
     private var refusing: OrderedDictionary<Conversation, DeliveryOutcome.Refusal> = [:]
     var pending: Deque<Work> = []
 
-    /// What a machine starts from.
+    /// Returns the rows that a machine starts from.
     mutating func load() -> [QueuedMessageRow] {
         self.pending = []
         self.refusing = [:]
@@ -90,10 +90,10 @@ struct Mailbox: Sendable {
         }
     }
 
-    /// None of them could be written, so nothing may overtake them.
+    /// Refuses messages after a failed write, so that no later message overtakes them.
     mutating func refuse(_ messages: [InboxMessage]) { for message in messages { self.refusing[message.conversation] = .storage } }
 
-    /// Marks the oldest unread ones read; those of senders that are to hear of it, by sender.
+    /// Marks the oldest unread messages read. Returns those whose senders want receipts, by sender.
     mutating func read(_ count: Int, receiptsFor wants: (PeerID) -> Bool) -> OrderedDictionary<PeerID, [MessageID]> {
         var told: OrderedDictionary<PeerID, [MessageID]> = [:]
         var left = count
@@ -108,7 +108,7 @@ struct Mailbox: Sendable {
         return told
     }
 
-    /// The session with a peer has ended: it is told nothing more, but of what it has sent to groups.
+    /// Ends the session with a peer: it gets no more receipts, except for its messages to groups.
     mutating func endSession(with peer: PeerID) {
         self.receipts[peer]?.removeAll { self.inbox[Key(sender: peer, id: $0)]?.isOfGroup != true }
     }

@@ -3,21 +3,21 @@ import EarshotCore
 import EarshotWire
 import NIOCore
 
-/// A control connection between two machines: its two ends, and what is on its way to each. What is sent arrives in its order, as TCP has it,
-/// late where the two are parted for a while, and not at all where an end is gone.
+/// A control connection between two machines: its two ends, and the packets in flight to each. Packets arrive in order, as with TCP: late
+/// during a partition, and not at all if an end is gone.
 final class Wire {
     enum Packet {
-        /// The initiator has proven its key: the responder's side is proven when this arrives.
+        /// The initiator has proven its key. The responder's side is proven when this arrives.
         case proof
         /// A frame, encoded.
         case bytes(ByteBuffer)
-        /// Stands for the frames by which both sides agree on a data connection.
+        /// Represents the frames by which both sides agree on a data connection.
         case agreement(TransferID)
     }
 
     enum State: Equatable {
         case handshake, open
-        /// Its end is decided, and not reported yet.
+        /// The end is decided, and not reported yet.
         case closing(LinkEnd)
         case closed
     }
@@ -25,7 +25,7 @@ final class Wire {
     final class End {
         let machine: Int
         let run: Int
-        /// Who is here.
+        /// The identity at this end.
         let id: PeerID
         let facts: LinkFacts
         var state = State.handshake
@@ -33,13 +33,13 @@ final class Wire {
         var decoder = FrameDecoder()
         var inbound: Deque<Packet> = []
         var lastArrival: Instant = .zero
-        /// Nothing arrives here any more, though nobody here knows.
+        /// Packets no longer arrive here, although nobody here knows.
         var isDeaf = false
-        /// The channel is not active any more, though its end is not reported yet.
+        /// The channel is no longer active, although its end is not reported yet.
         var isInactive = false
 
         var isOpen: Bool { self.state == .open }
-        /// Whether it is there, and nothing is on its way to it.
+        /// Whether the end is alive, and no packet is in flight to it.
         var isQuiet: Bool { self.isOpen && !self.isInactive && !self.isDeaf && self.inbound.isEmpty }
 
         init(machine: Int, run: Int, id: PeerID, facts: LinkFacts, wire: ConnectionStateMachine) {
@@ -52,10 +52,10 @@ final class Wire {
         }
     }
 
-    /// The initiator's first.
+    /// The two ends, the initiator's first.
     let ends: [End]
     var random: SplitMix64
-    /// Whether one of the two is a hostile peer's.
+    /// Whether one of the two is a hostile peer.
     let isHostile: Bool
 
     init(ends: [End], random: SplitMix64, isHostile: Bool) {
@@ -64,13 +64,13 @@ final class Wire {
         self.isHostile = isHostile
     }
 
-    /// How its two ends are named.
+    /// Returns the id of one end of a link.
     static func id(_ link: Int, _ side: Int) -> LinkID { LinkID(number: UInt64(link * 2 + side + 1)) }
 
-    /// Which link and which side of it that is.
+    /// Returns the link and the side of an id.
     static func place(_ id: LinkID) -> (link: Int, side: Int) { (Int(id.number - 1) / 2, Int(id.number - 1) % 2) }
 
-    /// How long the next thing on it takes.
+    /// Returns the delay of the next packet.
     func latency() -> Duration {
         switch self.random.below(10) {
         case 0: .microseconds(self.random.number(in: 5_000...120_000))
@@ -94,7 +94,7 @@ struct Dial {
     var failure: EarshotError?
     var random: SplitMix64
 
-    /// Who must answer; anybody where `nil`.
+    /// The peer that must answer; any if `nil`.
     var expected: PeerID? {
         switch self.target {
         case .peer(let id): id
@@ -110,7 +110,7 @@ struct Dial {
     }
 }
 
-/// What passes, or does not, between machines.
+/// The connectivity between machines.
 struct Network {
     private let machines: Int
     private var parted: [Instant]
@@ -133,7 +133,7 @@ struct Network {
         self.slowed[self.place(one, other)] = (instant, delay)
     }
 
-    /// Until when nothing gets through between two machines; `nil` where it does.
+    /// Returns the end of a partition between two machines; `nil` if there is none.
     func parted(_ one: Int, _ other: Int, at now: Instant) -> Instant? {
         let until = self.parted[self.place(one, other)]
         return until > now ? until : nil
@@ -148,7 +148,7 @@ struct Network {
 
     // MARK: Addresses
 
-    /// Where a machine is on one of its three interfaces: two with IPv4, one with a link-local IPv6 address.
+    /// Returns the address of a machine on one of its three interfaces: two with IPv4, one with a link-local IPv6 address.
     static func address(of machine: Int, interface: Int) -> PeerAddress {
         switch interface {
         case 0: PeerAddress(host: "10.77.0.\(machine + 1)", zone: nil, port: 47110)
@@ -157,7 +157,7 @@ struct Network {
         }
     }
 
-    /// Which machine is there.
+    /// Returns the machine at an address.
     func machine(at address: PeerAddress) -> Int? {
         (0..<self.machines).first { machine in
             (0..<3).contains { Self.address(of: machine, interface: $0).host == address.host }

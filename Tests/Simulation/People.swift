@@ -2,7 +2,7 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// What persons and programs ask of machines, and what else an action does.
+/// The calls of users and programs, and the other actions.
 extension World {
     mutating func perform(_ action: Action) {
         self.trace?.note("-- \(action.verb.rawValue) \(action.arguments.map(\.description).joined(separator: " "))")
@@ -17,13 +17,13 @@ extension World {
         }
     }
 
-    /// Another machine than this one.
+    /// Returns a machine other than this one.
     private func peer(_ number: Int, of machine: Int) -> Int {
         let peer = number % self.machines.count
         return peer == machine ? (peer + 1) % self.machines.count : peer
     }
 
-    /// How a person names a peer: by its id, by its name, by the beginning of its id.
+    /// Returns a user's name for a peer: its id, its name, or the beginning of its id.
     private func name(_ peer: Int, _ naming: Int) -> String {
         switch naming % 3 {
         case 0: self.machines[peer].id.description
@@ -35,7 +35,7 @@ extension World {
     private func seconds(_ number: Int) -> Duration? { number == 0 ? nil : .seconds(number) }
 
     mutating func call(_ command: Command, on machine: Int) {
-        // What is due comes first, so that what a call changes is its own.
+        // Due work comes first, so that the changes of a call are its own.
         self.hand(.deadline, to: machine)
         guard self.machines[machine].core != nil, self.violation == nil else { return }
         self.machines[machine].lastCall += 1
@@ -82,7 +82,7 @@ extension World {
             for link in self.machines[machine].core?.renewableLinks ?? [] { self.close(link, nil) }
         case .moved:
             let data = self.machines[machine].data
-            // Of streams and resources the core decides.
+            // The core decides about those of streams and resources.
             let open = data.open.filter { entry in
                 data.hearers[entry.value].map { $0.resource == nil && $0.stream == nil } ?? false
             }.map(\.key)
@@ -130,7 +130,7 @@ extension World {
         case .sendFile: self.sendFile(action, from: machine, to: peer)
         case .move: self.move(from: machine, to: id)
         case .open:
-            // Mostly to one that it can be opened to.
+            // Usually to a peer that a stream can be opened to.
             let members = self.machines[machine].core?.sessions.compactMap(\.members.first?.peerID.description) ?? []
             let isMember = action[3] == 0 && !members.isEmpty
             let name = isMember ? members[action[1] % members.count] : self.name(peer, action[3])
@@ -163,7 +163,7 @@ extension World {
         case 6: settings.putsInPlace = value % 2 == 0
         default:
             let peer = self.peer(value, of: machine)
-            // With its id, with another's, without one.
+            // With the peer's id, with another's, or without one.
             let ids: [PeerID?] = [self.machines[peer].id, nil, self.machines[(peer + 1) % self.machines.count].id]
             let address = Network.address(of: peer, interface: value / 8 % 3)
             settings.configuredPeers.append(ConfiguredPeer(id: ids[value / 64 % 5 % 3], host: address.host, port: address.port))
@@ -218,9 +218,9 @@ extension World {
         }
     }
 
-    // MARK: The end
+    // MARK: Settling
 
-    /// The faults stop, everybody sees everybody, and everything comes to rest.
+    /// Stops the faults, lets all machines see each other, and waits until all activity has settled.
     mutating func settle() {
         guard self.violation == nil else { return }
         self.trace?.note("-- calm")
@@ -237,11 +237,11 @@ extension World {
         self.checkRestingPairs()
         for machine in 0..<self.schedule.honest {
             self.start(machine)
-            // That two agree on no transport is no fault.
+            // A pair whose preferences allow no transport is not a fault.
             self.machines[machine].settings.policy.encryption = .optional
             self.hand(.settings(self.machines[machine].settings), to: machine)
         }
-        // Until the last half-open connection is found dead, and the last invitation is over.
+        // Waits until the last half-open connection is detected, and the last invitation is over.
         for _ in 0..<2 {
             self.run(until: self.clock.now + .seconds(45))
             for machine in 0..<self.schedule.honest {
@@ -251,11 +251,10 @@ extension World {
             }
         }
         self.run(until: self.clock.now + .seconds(20))
-        // An invitation that nobody wants is answered late, and a stream of a hostile peer's waits for a while; either may have come in the last
-        // moment.
+        // A hidden invitation is answered late, and a hostile peer's stream waits for a while; either may have come at the last moment.
         let late = Duration.milliseconds(EarshotLimits.blockedAnswerMilliseconds.upperBound)
         for wait in [late, EarshotLimits.streamWaitTime] where self.isCharging { self.run(until: self.clock.now + wait) }
-        // What has come due in the last moment, such as the end of somebody's trust, is on its way to the disk and to the other machine.
+        // Deadlines of the last moment, such as the end of trust, may still be in flight to the disk or to the other machine.
         let last = self.clock.now
         for step in 1...10 where self.isWriting || self.isSending { self.run(until: last + .milliseconds(100 * step)) }
         self.checkEnd()
@@ -269,14 +268,14 @@ extension World {
         self.machines.prefix(self.schedule.honest).contains { $0.holds.count != $0.core?.figures.chargedTransfers }
     }
 
-    /// Whether a machine has something under way to its disk.
+    /// Whether a machine has uncommitted writes.
     private var isWriting: Bool {
         self.machines.contains { machine in
             (machine.core?.undecidedCount ?? 0) > 0 || !machine.disk.pending.isEmpty || !machine.mailbox.pending.isEmpty
         }
     }
 
-    /// Whether something is on its way from one machine to another.
+    /// Whether packets are in flight between machines.
     private var isSending: Bool {
         self.machines.contains { !$0.queue.waiting.isEmpty }
             || self.links.contains { link in

@@ -1,11 +1,11 @@
-/// A run of a world: which machines, and what happens when. The same schedule is the same run, in every process.
+/// A run of a world: its machines and the times of its actions. The same schedule gives the same run, in every process.
 package struct Schedule: Sendable, Hashable {
-    /// Of everything that no action says: delays, what cores draw, how hostile peers answer.
+    /// The seed of everything that no action determines: delays, the cores' random draws, the answers of hostile peers.
     package var seed: UInt64
     package var honest: Int
     package var hostile: Int
     package var actions: [Action] = []
-    /// When the faults stop, in milliseconds.
+    /// The end of the faults, in milliseconds.
     package var end = 0
 
     package var machines: Int { self.honest + self.hostile }
@@ -16,14 +16,14 @@ package struct Schedule: Sendable, Hashable {
         self.hostile = hostile
     }
 
-    // MARK: As text
+    // MARK: Text form
 
-    /// Why a file is no schedule.
+    /// The error for a file that is not a schedule.
     package struct Unreadable: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// A line each: the seed, the machines, the actions in their order, the end.
+    /// The text form, with a line each for the seed, the numbers of machines, the actions in order, and the end.
     package var text: String {
         var lines = ["seed \(self.seed)", "honest \(self.honest)", "hostile \(self.hostile)"]
         for action in self.actions {
@@ -33,8 +33,8 @@ package struct Schedule: Sendable, Hashable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Reads the same; lines that begin with # are for people. What is not understood is an error, so that no recorded failure turns into
-    /// another run, or into none, unnoticed.
+    /// Parses the text form. Lines that begin with # are comments. Anything unknown is an error, so that a recorded failure never silently
+    /// turns into a different run.
     package init(text: String) throws(Unreadable) {
         var lines = text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { $0.split(separator: " ") }[...]
         func header(_ name: Substring) throws(Unreadable) -> UInt64 {

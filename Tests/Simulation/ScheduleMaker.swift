@@ -1,13 +1,13 @@
-/// Makes up what happens, one action after the other: which ones, when and to whom follows from the seed alone.
+/// Generates a schedule action by action. Kinds, times and machines follow from the seed alone.
 struct ScheduleMaker {
     private var random: SplitMix64
     private let honest: Int
     private let hostile: Int
     private var milliseconds = 0
-    /// How often each verb comes, so that one schedule is about invitations and another about crashes.
+    /// The frequency of each verb: one schedule is mostly about invitations, another about crashes.
     private var weights: [(verb: Action.Verb, weight: Int)]
     private let total: Int
-    /// Two peers that most of it is about: what happens to one pair in short order is what goes wrong.
+    /// Two peers that most actions concern: faults show when much happens to one pair in a short time.
     private let favourites: [Int]
 
     init(_ schedule: Schedule) {
@@ -49,11 +49,11 @@ struct ScheduleMaker {
         }
     }
 
-    /// A person who is invited to a group, and will look at that soon.
+    /// A user who has been invited to a group, and will soon answer.
     private var invited: Int?
-    /// A person whose invitation is just being accepted, and may be taken back.
+    /// A user whose invitation is being accepted, and may be withdrawn.
     private var inviter: Int?
-    /// What may come between, where much has just begun to be moved.
+    /// An action that interrupts a large transfer that has just begun.
     private var interruption: Action.Verb?
 
     mutating func next() -> Action {
@@ -67,7 +67,7 @@ struct ScheduleMaker {
         if let verb = self.interruption {
             self.interruption = nil
             if self.random.chance(70) {
-                // Bytes of a stream are on their way for a millisecond only.
+                // The bytes of a stream are in flight for only a millisecond.
                 self.milliseconds += verb == .cut ? self.random.one(of: [0, 0, 0, 1, 2, 5, 20]) : self.random.number(in: 5...400)
                 return Action(self.milliseconds, verb, self.arguments(of: verb))
             }
@@ -77,7 +77,7 @@ struct ScheduleMaker {
             self.milliseconds += self.random.number(in: 30...600)
             return Action(self.milliseconds, .respond, [person, self.any(), 0, 0])
         }
-        // Mostly while other things are under way; now and then long enough for what comes due.
+        // Usually while other activity continues; sometimes long enough for deadlines.
         switch self.random.below(200) {
         case 0..<4: self.milliseconds += self.random.number(in: 5_000...40_000)
         case 4: self.milliseconds += self.random.one(of: [60_000, 130_000, 700_000])
@@ -96,7 +96,7 @@ struct ScheduleMaker {
         let arguments = self.arguments(of: verb)
         if verb == .inviteToGroup, arguments[2] < self.honest { self.invited = arguments[2] }
         switch verb {
-        // The inviter takes it back as it is accepted.
+        // The inviter withdraws the invitation while it is being accepted.
         case .respond where arguments[2] == 0:
             let other = self.favourites[arguments[0] == self.favourites[0] ? 1 : 0]
             if other < self.honest { self.inviter = other }

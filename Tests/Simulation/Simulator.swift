@@ -1,10 +1,10 @@
-/// Plays worlds by their seeds, and shortens what breaks one.
+/// Plays worlds by their seeds, and shortens failing schedules.
 package struct Simulator {
-    /// How many schedules a world plays, each from its beginning, and how long one is before the faults stop.
+    /// The number of schedules of a world, each played from the beginning, and the length of one in steps before the faults stop.
     package static let schedules = 4
     package static let steps = 300
 
-    /// What breaks a world.
+    /// A schedule that violates an invariant.
     package struct Failure {
         package let seed: UInt64
         package let schedule: Schedule
@@ -23,7 +23,7 @@ package struct Simulator {
         self.trace = trace
     }
 
-    /// The world of a seed: from two machines to eight, now and then sixteen, some of them hostile, most worlds small.
+    /// Plays the worlds of a seed: two to eight machines, sometimes sixteen, some of them hostile. Most worlds are small.
     package mutating func play(seed: UInt64) -> Failure? {
         self.worlds += 1
         var random = SplitMix64(seed: seed)
@@ -40,7 +40,7 @@ package struct Simulator {
         return nil
     }
 
-    /// What is wrong with a schedule, where anything is.
+    /// Replays a schedule. Returns the violation, if there is one.
     package mutating func replay(_ schedule: Schedule) -> Violation? {
         var world = World(schedule, trace: self.trace)
         world.play()
@@ -49,7 +49,8 @@ package struct Simulator {
         return world.violation
     }
 
-    /// The same failure with fewer actions: drops runs of them, half of all at first, for as long as what is left still breaks the same.
+    /// Returns a shorter schedule with the same failure: drops runs of actions, at first half of them, as long as the same invariant is
+    /// violated.
     package static func shorten(_ failure: Failure) -> Schedule {
         func breaks(_ schedule: Schedule) -> Bool {
             var world = World(schedule)

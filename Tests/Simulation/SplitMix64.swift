@@ -1,10 +1,10 @@
-/// Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators (OOPSLA 2014): the same numbers for the same seed.
+/// Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators (OOPSLA 2014). The same seed gives the same numbers.
 package struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
     package init(seed: UInt64) { self.state = seed }
 
-    /// One of many that a seed has: what is drawn from it is the same whatever is drawn from the others.
+    /// Creates one of many generators of a seed. Its numbers do not depend on draws from the others.
     package init(seed: UInt64, _ purposes: UInt64...) {
         self.state = seed
         for purpose in purposes { self.state = self.next() ^ (purpose &* 0xD6E8_FEB8_6659_FD93) }
@@ -19,14 +19,14 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
         return value ^ (value >> 31)
     }
 
-    /// A number from 0 to below `bound`, which is above zero. That small ones are a little likelier does no harm here.
+    /// Returns a number from 0 to below `bound`, which must be positive. A slight bias to small numbers is harmless here.
     package mutating func below(_ bound: Int) -> Int { Int(truncatingIfNeeded: self.next() >> 1) % bound }
 
-    /// Whether something happens that does so many times of a hundred.
+    /// Returns `true` with that probability in percent.
     package mutating func chance(_ percent: Int) -> Bool { self.below(100) < percent }
 
     package mutating func number(in range: ClosedRange<Int>) -> Int { range.lowerBound + self.below(range.count) }
 
-    /// One of them; there is at least one.
+    /// Returns one of the elements; there must be at least one.
     package mutating func one<Element>(of elements: [Element]) -> Element { elements[self.below(elements.count)] }
 }

@@ -2,9 +2,9 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// What has to hold of streams.
+/// The invariants of streams.
 extension World {
-    // MARK: What moves their bytes
+    // MARK: Movers
 
     mutating func check(_ command: StreamCommand, for id: StreamID, of machine: Int, _ effect: Effect, _ input: Input) {
         switch command {
@@ -23,9 +23,9 @@ extension World {
         if !isExpected { self.fail(.streams, "\(machine) has \(command) for \(id), which is not there so, after \(input)") }
     }
 
-    // MARK: What readers of events are told
+    // MARK: Events
 
-    /// Once that it is there, and once that it is over.
+    /// Checks that a stream is published once as open, and once as closed.
     mutating func note(_ stream: ByteStream, at machine: Int) {
         let isOpen = stream.state != .closed
         if (self.machines[machine].streams.shown[stream.id] ?? false) == isOpen {
@@ -48,7 +48,7 @@ extension World {
         }
     }
 
-    // MARK: What callers are told
+    // MARK: Answers to callers
 
     mutating func check(_ answer: Answer, to request: StreamRequest, of machine: Int) {
         let isExpected: Bool
@@ -67,17 +67,17 @@ extension World {
         if !isExpected { self.fail(.answers, "\(machine) answers \(request) with \(answer)") }
     }
 
-    /// The reader has all that its sender has sent. A hostile peer's stream may have the id of one of another pair's.
+    /// Checks that the reader has everything that the sender has sent. A hostile peer's stream may have the same id as another pair's.
     private mutating func checkWhole(_ id: StreamID, at machine: Int) {
         guard let row = try? self.machines[machine].core?.stream(id), let other = self.machine(of: row.peerID) else { return }
-        // Its own end comes later.
+        // The sender's own end comes later.
         guard let sender = self.machines[other].streams.movers[id]?.outgoing, sender.peer == self.machines[machine].id else { return }
         if !sender.hasEnded { self.fail(.streams, "\(machine) has all of \(id), and \(other) has not sent all") }
     }
 
-    // MARK: The end
+    // MARK: Final state
 
-    /// Both sides have the same streams, nobody waits for the other, and what was sent has come.
+    /// Checks that both sides have the same streams, none waits for the other side, and all sent bytes have arrived.
     mutating func checkStreams(_ one: Int, _ other: Int) {
         guard let core = self.machines[one].core, let far = self.machines[other].core else { return }
         for row in core.allStreams where row.peerID == self.machines[other].id && row.state != .closed {

@@ -3,7 +3,7 @@ import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// What moves a stream's bytes on one machine (`OutgoingFlow`, `IncomingFlow`): how many these are, and where they go.
+/// The mover of a stream's bytes on one machine (`OutgoingFlow`, `IncomingFlow`): their number, and their route.
 enum StreamMover {
     case outgoing(Outgoing)
     case incoming(Incoming)
@@ -12,17 +12,17 @@ enum StreamMover {
     struct Outgoing {
         let peer: PeerID
         var link: LinkID?
-        /// What the writer has said, and whether that was all.
+        /// The bytes from the writer so far, and whether that is all.
         var written: Int
         var isFinished: Bool
         var limit = 0
         var sent = 0
         var isLarge = false
         var hasEnded = false
-        /// The data connection that they go over.
+        /// The data connection that carries the bytes.
         var data: Int?
 
-        /// So much has gone out: little, as schedules are short.
+        /// The bytes after which a stream counts as large: few, as schedules are short.
         static let large = 20_000
     }
 
@@ -30,18 +30,18 @@ enum StreamMover {
         let peer: PeerID
         let link: LinkID
         let window: Int
-        /// Whether its reader takes what comes when it comes.
+        /// Whether its reader takes bytes as they arrive.
         let isEager: Bool
         var limit: Int
         var received = 0
         var taken = 0
-        /// How many there are.
+        /// The size of the stream, once known.
         var size: Int?
-        /// The data connection that they come over.
+        /// The data connection that carries the bytes.
         var data: Int?
-        /// Whether the sender was asked to go on over the control connection.
+        /// Whether the sender was asked to continue over the control connection.
         var isCalledBack = false
-        /// Whether the reader has said that it has everything.
+        /// Whether the reader has reported that it has everything.
         var isFinished = false
     }
 
@@ -49,11 +49,11 @@ enum StreamMover {
     var incoming: Incoming? { if case .incoming(let mover) = self { mover } else { nil } }
 }
 
-/// What one machine's shell has of streams (`Node+StreamMovers.swift`).
+/// The stream state of one machine's shell (`Node+StreamMovers.swift`).
 struct StreamSide {
     var movers: OrderedDictionary<StreamID, StreamMover> = [:]
-    /// Which stream a call has opened.
+    /// The streams that calls have opened.
     var opened: OrderedDictionary<CallID, StreamID> = [:]
-    /// What readers of events know of: whether it is open.
+    /// The streams known to subscribers of events, and whether they are open.
     var shown: OrderedDictionary<StreamID, Bool> = [:]
 }

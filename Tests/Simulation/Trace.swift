@@ -1,7 +1,7 @@
 import EarshotCore
 import EarshotWire
 
-/// The inputs and effects of a world, a line each: the same schedule gives the same lines, byte for byte, in every process.
+/// A trace of a world's inputs and effects, one per line. The same schedule gives the same lines, byte for byte, in every process.
 package struct Trace {
     private let write: (String) -> Void
 
@@ -44,7 +44,7 @@ package struct Trace {
         }
     }
 
-    /// Not as Swift would have it: a dictionary has no order.
+    /// Not Swift's own description: a dictionary has no order.
     private static func words(_ peer: Peer) -> String {
         "\(peer.id) \(peer.name) \(peer.presence.rawValue) \(peer.state.rawValue) \(peer.trust.rawValue)"
             + " \(peer.trustSource.map(\.rawValue) ?? "-") \(peer.trustEnd.map(\.text) ?? "-") \(peer.verified.map(\.rawValue) ?? "-")"

@@ -2,9 +2,9 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// What has to hold of resources and their transfers.
+/// The invariants of resources and their transfers.
 extension World {
-    // MARK: What moves their bytes
+    // MARK: Movers
 
     mutating func check(_ command: TransferCommand, for id: ResourceID, of machine: Int, _ effect: Effect, _ input: Input) {
         if case .send(_, _, let link) = command { _ = self.checkLink(link, of: machine, effect, input) }
@@ -18,7 +18,7 @@ extension World {
         if !isExpected { self.fail(.transfers, "\(machine) has \(command) for \(id), which is not there so, after \(input)") }
     }
 
-    /// A file that is whole has what its sender told of it, and a directory has nothing beside its tree.
+    /// Checks that a complete file has its sender's attributes, and that a directory has none beside its tree.
     mutating func checkAttributes(of content: Content, _ mover: TransferMover, on machine: Int) {
         guard let sender = self.machine(of: mover.row.peerID), !self.machines[sender].isHostile, content.count > 0 else { return }
         let told = self.machines[sender].shelf.bodies[mover.row.id] ?? content.attributes
@@ -28,14 +28,14 @@ extension World {
         self.fail(.transfers, "\(machine) gives \(mover.row.id) the attributes \(words)")
     }
 
-    // MARK: What readers of events are told
+    // MARK: Events
 
     mutating func note(_ event: CoreEvent, _ row: Resource, at machine: Int) {
         switch event {
         case .resourceOffered: self.counts[.resourcesOffered] += 1
         case .resourceProgress: if row.state == .paused { self.counts[.resourcesPaused] += 1 }
         case .resourceFinished:
-            // Whatever clocks have shown, no world lasts that long.
+            // No world lasts that long, whatever the clocks have shown.
             if row.errorMessage?.hasSuffix("did not come back in time") == true, self.clock.now < EarshotLimits.resourceResumeTime {
                 self.fail(.kept, "\(machine) gives \(row.id) up before its time")
             }
@@ -69,7 +69,7 @@ extension World {
         }
     }
 
-    // MARK: What callers are told
+    // MARK: Answers to callers
 
     mutating func check(_ answer: Answer, to request: ResourceRequest, _ before: Resource?, of machine: Int) {
         let shelf = self.machines[machine].shelf
@@ -95,7 +95,7 @@ extension World {
         case (.remove(let id), .resource(let row)): isExpected = row.id == id && row.state.isFinal
         case (.remove(let id), .done):
             isExpected = true
-            // One that was offered anew meanwhile is another one.
+            // A resource that was offered again meanwhile is a new one.
             let listed = try? self.machines[machine].core?.resource(id, at: self.clock.now(skew: .zero).monotonic)
             let isAnother = listed.map { $0.created != before?.created } ?? false
             if !isAnother, shelf.rows[id] != nil || shelf.complete[id] != nil {
@@ -103,7 +103,7 @@ extension World {
             }
         case (.dropContent(let id), .done):
             isExpected = true
-            // Of one that is not over yet there is none.
+            // An unfinished transfer has no content to drop.
             let isOver = (try? self.machines[machine].core?.resource(id, at: .start))?.state.isFinal == true
             if isOver, shelf.rows[id]?.inSpool == true || shelf.complete[id] != nil {
                 self.fail(.committed, "\(machine) answers that the content of \(id) is gone, which the disk has")
@@ -113,9 +113,9 @@ extension World {
         if !isExpected { self.fail(.answers, "\(machine) answers \(request) with \(answer)") }
     }
 
-    // MARK: The end
+    // MARK: Final state
 
-    /// Nothing that can go on stands still, and nothing is left of what does not.
+    /// Checks that no resumable transfer stands still, and that ended transfers leave nothing behind.
     mutating func checkResources(of machine: Int, _ core: NodeCore) {
         for row in core.resources(at: self.clock.now(skew: .zero).monotonic) where !row.state.isFinal {
             if let group = row.group?.id, core.keptGroup(group)?.members.contains(row.peerID) != true {
@@ -126,7 +126,7 @@ extension World {
             else { continue }
             let theirs = try? far.resource(row.id, at: self.clock.now(skew: .zero).monotonic)
             if let theirs, row.direction == .outgoing, theirs.state == .offered { continue }
-            // What its sender has said of its end may be lost with the connection: then it waits until its time is over.
+            // The sender's report of the end may be lost with the connection: the transfer then waits until it expires.
             if row.direction == .incoming, theirs?.state.isFinal != false { continue }
             if row.direction == .incoming, row.state == .offered { continue }
             let there = theirs.map { "\($0.state)" } ?? "unknown"
@@ -136,7 +136,7 @@ extension World {
         for id in shelf.partial.keys where shelf.rows[id]?.state.isFinal != false && (try? core.resource(id, at: .start)) == nil {
             self.fail(.transfers, "\(machine) has unfinished content of \(id), of which nobody knows")
         }
-        // Where there are more, the oldest go, and the disk may refuse that.
+        // Beyond the limit the oldest rows are removed, which the disk may refuse.
         if shelf.rows.count < EarshotLimits.finishedTransfers,
             let id = shelf.rows.keys.first(where: { (try? core.resource($0, at: .start)) == nil })
         {
@@ -149,6 +149,6 @@ extension World {
 }
 
 extension MonotonicInstant {
-    /// Of what does not move the time does not matter.
+    /// A time for rows that do not move, for which the time does not matter.
     fileprivate static var start: Self { MonotonicInstant(nanoseconds: 0) }
 }

@@ -5,14 +5,14 @@ import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// Bytes of a resource on a disk, of which there is nothing but whose they are and how many: those of one source in one state have one stamp,
-/// and what is put together from several is none of them.
+/// The bytes of a resource on disk, reduced to a stamp and their number. The content of one source in one state has one stamp, and content
+/// that mixes several has none of them.
 struct Content: Hashable {
     static let mixed: UInt64 = 0
     var stamp: UInt64
     var count: UInt64
 
-    /// In the place of a digest, and as long as one of a resource's beginning.
+    /// A substitute for a digest, as long as the digest of a resource's beginning.
     var digest: [UInt8] {
         var buffer = ByteBuffer()
         buffer.writeInteger(self.stamp)
@@ -20,7 +20,7 @@ struct Content: Hashable {
         return Array(buffer.readableBytesView)
     }
 
-    /// What a file with this content has beside it.
+    /// The attributes of a file with this content.
     var attributes: FileAttributes {
         FileAttributes(
             isExecutable: self.stamp % 2 == 0, hasHoles: self.stamp % 3 == 0, seconds: Int64(clamping: self.stamp), nanoseconds: 0)
@@ -32,11 +32,11 @@ struct Content: Hashable {
     }
 }
 
-/// What moves one resource's bytes (`UploadJob`, `DownloadJob`): one thing after the other, each of which takes its time.
+/// The mover of one resource's bytes (`UploadJob`, `DownloadJob`). It performs orders one by one, each of which takes time.
 struct TransferMover {
     enum Order {
         case command(TransferCommand)
-        /// Bytes that came over the control connection.
+        /// Bytes that arrived on the control connection.
         case write(Content, at: UInt64)
     }
 
@@ -44,50 +44,50 @@ struct TransferMover {
     let source: StoredTransfer.Source
     var orders: Deque<Order> = []
     var isBusy = false
-    /// Whether it is to do nothing further, and to keep what is here then.
+    /// Whether it is to stop, and then keep its content.
     var isStopped = false
     var isKept = false
     var hasFailed = false
-    /// What a download's sender has told of a file.
+    /// The attributes that a download's sender has given for a file.
     var attributes: FileAttributes?
-    /// What an upload reads.
+    /// The content that an upload reads.
     var content: Content?
     var position: UInt64 = 0
     /// The data connection that it receives from.
     var data: Int?
 }
 
-/// What one machine's shell has of resources (`Node+TransferMovers.swift`).
+/// The transfer state of one machine's shell (`Node+TransferMovers.swift`).
 struct TransferSide {
-    /// By numbers, so that one that has been told to stop and its successor are two.
+    /// The movers by number, so that a stopping mover and its successor are distinct.
     var movers: OrderedDictionary<Int, TransferMover> = [:]
     var current: OrderedDictionary<ResourceID, Int> = [:]
     var started = 0
-    /// Resources whose bytes callers bring.
+    /// The resources whose bytes callers supply.
     var bodies: OrderedSet<ResourceID> = []
 }
 
-/// What one machine has on its disk of resources: rows, the spool, sources, and the directory of received files. It outlives the machine's
+/// The resources on the disk of one machine: rows, the spool, sources, and the directory of received files. It survives the machine's
 /// stops.
 struct Shelf {
-    /// The store's rows, in the order in which they were made.
+    /// The store's rows, in the order of their creation.
     private(set) var rows: OrderedDictionary<ResourceID, Resource> = [:]
     private(set) var going: OrderedDictionary<ResourceID, StoredTransfer> = [:]
     private(set) var ended: [EndedTransfer] = []
 
-    /// The spool: unfinished and complete ones that came in.
+    /// The spool: unfinished and complete incoming resources.
     var partial: OrderedDictionary<ResourceID, (size: UInt64, content: Content)> = [:]
     var complete: OrderedDictionary<ResourceID, Content> = [:]
     /// The directory of received files.
     var placed: OrderedDictionary<ResourceID, Content> = [:]
-    /// What persons here have asked to be sent, as it is now; and what was sent of it last.
+    /// The sources of outgoing resources in their present state, and the content that was sent last.
     var sources: OrderedDictionary<ResourceID, Content> = [:]
     var sent: OrderedDictionary<ResourceID, Content> = [:]
-    /// What was said of bodies when they were given.
+    /// The attributes of bodies, as given by callers.
     var bodies: OrderedDictionary<ResourceID, FileAttributes> = [:]
-    /// All that was ever sent of it.
+    /// All contents that were ever sent.
     var everSent: OrderedDictionary<ResourceID, [Content]> = [:]
-    /// What has been here whole, with its row on disk.
+    /// The contents that have been complete here, with their rows on disk.
     var received: OrderedDictionary<ResourceID, Content> = [:]
 
     mutating func apply(_ operation: StoreOperation) {
@@ -110,7 +110,7 @@ struct Shelf {
 
     mutating func endSession(with peer: PeerID) { self.ended.removeAll { $0.peerID == peer } }
 
-    /// What a machine starts from. Whole content of which nothing was recorded counts as unfinished.
+    /// Returns the transfers that a machine starts from. Complete content without a record counts as unfinished.
     mutating func load() -> [LoadedTransfer] {
         for (id, row) in self.rows where row.direction == .incoming && !row.state.isFinal && self.going[id]?.isTaken == true {
             if let content = self.complete.removeValue(forKey: id) { self.partial[id] = (row.size, content) }
@@ -121,7 +121,7 @@ struct Shelf {
         }
     }
 
-    /// What belongs to nothing goes.
+    /// Removes content that belongs to no transfer.
     mutating func sweep(keeping complete: [ResourceID], _ unfinished: [ResourceID]) {
         for id in Array(self.complete.keys) where !complete.contains(id) { self.complete.removeValue(forKey: id) }
         for id in Array(self.partial.keys) where !unfinished.contains(id) { self.partial.removeValue(forKey: id) }
@@ -129,7 +129,7 @@ struct Shelf {
 }
 
 extension TransferChange {
-    /// As the store does it.
+    /// The operations of the change, as the store performs them.
     var operations: [StoreOperation] {
         switch self {
         case .put(let row, _): [.putResource(row)]
@@ -141,7 +141,7 @@ extension TransferChange {
 }
 
 extension StoreOperation {
-    /// Of which resource it changes the row.
+    /// The resource whose row it changes.
     var resource: ResourceID? {
         switch self {
         case .putResource(let row): row.id

@@ -1,46 +1,46 @@
-/// What a world has found wrong.
+/// A violated invariant of a world.
 package struct Violation: Error, Sendable, CustomStringConvertible {
-    /// What has to hold. Where each is checked, its words are in `Invariants.swift` and in `EndInvariants.swift`.
+    /// The invariants. Those without a check beside their name are checked in `Invariants.swift` and `EndInvariants.swift`.
     package enum Invariant: String, Sendable, CaseIterable {
-        /// Every call is answered once, in its time, and none after the machine has stopped.
+        /// Every call is answered once, in time, and none after the machine has stopped.
         case answers
         /// A call that failed has changed nothing, in memory and on disk.
         case unchanged
-        /// What a caller or a peer was told is on disk by then.
+        /// Everything that a caller or a peer was told is on disk by then.
         case committed
-        /// Memory and disk agree whenever no decision is under way, and nothing is left of those that were. What waits on disk does so for its
-        /// time, whatever the wall clock shows.
+        /// Memory and disk agree whenever no decision is under way, and no trace of decisions is left. Queued data waits for its full time,
+        /// whatever the wall clock shows.
         case kept
-        /// What is thought of a peer is what was answered to the person who said so last.
+        /// The trust in a peer is the latest that a user was told.
         case opinions
         /// A session id has the same members everywhere, and a peer has one session.
         case sessions
-        /// In the end both sides of each pair are in the same session or in none, and it is attached. Before that they are so wherever their
-        /// connection has nothing under way.
+        /// At the end both sides of each pair are in the same session or in none, and it is attached. Before the end, this holds for all
+        /// pairs whose connection is idle.
         case agreement
-        /// Nothing is asked of a connection that is not there.
+        /// No effect uses a connection that does not exist.
         case links
-        /// What is charged is given back, once.
+        /// Each charge is released once.
         case holds
         /// Every table stays within its limit.
         case limits
-        /// Nothing that is due is left.
+        /// No deadline is overdue.
         case deadlines
-        /// A blocked peer hears no more than a rejected one, and nobody hears of it.
+        /// A blocked peer receives no more than a rejected one, and no event mentions it.
         case blocked
-        /// A message is stored and told once, and those of one sender in their order.
+        /// Each message is stored and published once, and those of one sender in order.
         case order
-        /// In the end nothing waits between two that are in a session.
+        /// At the end no message waits between two peers in a session.
         case drained
         /// Both sides use the two ends of one data connection, or none, and each is told once.
         case dataPaths = "data-paths"
-        /// Nothing is asked of what moves a stream's bytes when there is no such stream, events tell once that one is there and that it is
-        /// over, honest machines keep to the order of frames, and in the end both sides have the same streams and bytes.
+        /// No command refers to a missing stream. Events report each stream once as open and once as closed. Honest machines follow the
+        /// order of frames. At the end both sides have the same streams and bytes.
         case streams
-        /// A resource that either side has told to be complete is on the receiver's disk, its bytes and its row, as it was sent; a resource
-        /// has one mover at a time, and in the end nothing that can go on stands still.
+        /// A resource that either side reports as complete is on the receiver's disk, with its bytes and its row, as it was sent. A
+        /// resource has one mover at a time. At the end no resumable transfer stands still.
         case transfers
-        /// Nothing is sent in a group to who is no member of it; in the end all its members hold the same records, and talk.
+        /// No frame of a group is sent to a peer that is not a member. At the end all members hold the same records, and are connected.
         case groups
     }
 

@@ -2,27 +2,27 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// Something that moves in bulk between two machines, for which both want a data connection.
+/// A bulk transfer between two machines, for which both want a data connection.
 struct Transfer {
     let id: TransferID
     let machines: [Int]
 }
 
-/// A data connection as the network has it.
+/// A data connection in the network.
 struct DataConnection {
     let transfer: TransferID
-    /// Which machines use it now.
+    /// The machines that use it now.
     var users: [Int] = []
-    /// Whether one side has closed it, or has never taken it.
+    /// Whether one side has closed it, or has never accepted it.
     var isClosed = false
-    /// How many are on their way.
+    /// The number of bytes in flight.
     var bytes = 0
-    /// The same of a resource, and whether these are the last.
+    /// The content of a resource in flight, and whether it is the last part.
     var content: Content?
     var isWhole = false
 }
 
-/// A dial for data, with its token.
+/// A dial for a data connection, with its token.
 struct DataDial {
     let from: Int
     let run: Int
@@ -32,7 +32,7 @@ struct DataDial {
     let attempt: UInt64
 }
 
-/// What one machine's shell has of data connections (`Node+Data.swift`).
+/// The data connections of one machine's shell (`Node+Data.swift`).
 struct DataSide {
     struct Ticket {
         let transfer: TransferID
@@ -43,7 +43,7 @@ struct DataSide {
 
     struct Hearer {
         let transfer: TransferID
-        /// Of a stream its core decides what becomes of it.
+        /// The stream whose core decides about the connection.
         let stream: StreamID?
         let resource: ResourceID?
         let began: Instant
@@ -53,22 +53,22 @@ struct DataSide {
 
     var tickets: [Ticket] = []
     var attempts: UInt64 = 0
-    /// The movers that wait, by attempts; and which attempt is a transfer's.
+    /// The waiting movers by attempt, and the attempt of each transfer.
     var hearers: OrderedDictionary<UInt64, Hearer> = [:]
     var open: OrderedDictionary<TransferID, UInt64> = [:]
-    /// What is being reported as attached.
+    /// The connection that is being reported as attached.
     var attached: Int?
 }
 
 /// Data connections.
 extension World {
-    /// Both sides agree that something goes over a data connection: the one that says so begins, and the other one when it hears of it.
+    /// Begins a transfer over a data connection: the first side now, the other when it learns of it.
     mutating func move(from machine: Int, to peer: PeerID) {
         guard let facts = self.machines[machine].core?.facts(of: peer), facts.isAttached, let id = facts.link else { return }
         let (link, side) = Wire.place(id)
         guard self.links[link].ends[side].isOpen, !self.links[link].isHostile else { return }
         var transfer = TransferID(high: 0, low: UInt64(self.transfers.count + 1))
-        // Some are tried anew.
+        // Some transfers are retried.
         let other = self.links[link].ends[1 - side].machine
         if let last = self.transfers.last, last.machines.contains(machine), last.machines.contains(other),
             self.links[link].random.chance(30)
@@ -81,7 +81,7 @@ extension World {
         self.openData(transfer, machine, link, side)
     }
 
-    /// The other side has said so.
+    /// Begins the transfer on the other side, which has learned of it.
     mutating func agreed(_ transfer: TransferID, on link: Int, _ side: Int) {
         let end = self.links[link].ends[side]
         guard let facts = self.machines[end.machine].core?.facts(of: end.facts.peer.id), facts.link == Wire.id(link, side),
@@ -111,7 +111,7 @@ extension World {
         self.hand(.dataPath(transfer, .over), to: machine)
     }
 
-    /// The attempt is over here; a connection that it came to ends for the other side too.
+    /// Ends an attempt on one machine. The connection that it led to ends for the other side too.
     private mutating func forgetData(_ attempt: UInt64, on machine: Int) {
         guard let hearer = self.machines[machine].data.hearers.removeValue(forKey: attempt) else { return }
         if self.machines[machine].data.open[hearer.transfer] == attempt { self.machines[machine].data.open[hearer.transfer] = nil }
@@ -123,7 +123,7 @@ extension World {
         self.refuseData(connection)
     }
 
-    /// The other side has gone from it.
+    /// Handles a data connection that the other side has left.
     mutating func loseData(_ machine: Int, _ transfer: TransferID, _ attempt: UInt64) {
         guard self.machines[machine].data.open[transfer] == attempt, self.machines[machine].data.hearers[attempt]?.connection != nil else {
             return
@@ -135,7 +135,8 @@ extension World {
 
     // MARK: Dialling
 
-    /// The dial arrives: with a token that is expected there both have an end, this side first, which does not wait for the other's word.
+    /// Handles the arrival of a dial. If its token is expected, both sides get an end, this side first, without waiting for the other's
+    /// answer.
     mutating func dialData(_ dial: DataDial) {
         guard self.isRunning(dial.from, dial.run) else { return }
         let isReached =
@@ -161,18 +162,18 @@ extension World {
             after: self.dataLatency(2))
     }
 
-    /// Mostly a moment; now and then so long that the time of an attempt is over, until the faults stop.
+    /// Returns the delay of a dial: usually a moment, sometimes beyond the time limit of an attempt until the faults stop.
     private func dataLatency(_ purpose: UInt64) -> Duration {
         guard !self.isCalm else { return .milliseconds(1) }
         var random = SplitMix64(seed: self.schedule.seed, 10, purpose, UInt64(self.dataConnections.count), UInt64(self.transfers.count))
         return .milliseconds(random.chance(80) ? 1 : random.number(in: 1...17_000))
     }
 
-    /// One side has no use for it: its mover hears of that, now or when it comes to it.
+    /// Closes a connection that one side refuses. The mover is told now, or when it gets to it.
     mutating func refuseData(_ connection: Int) {
         self.dataConnections[connection].isClosed = true
         self.dataConnections[connection].bytes = 0
-        // Of what is on its way a part is there already.
+        // A part of the bytes in flight has already arrived.
         self.dataConnections[connection].content?.count /= 3
         self.dataConnections[connection].isWhole = false
         let transfer = self.dataConnections[connection].transfer

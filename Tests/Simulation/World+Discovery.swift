@@ -1,7 +1,7 @@
 import EarshotCore
 import EarshotWire
 
-/// What discovery reports: mostly the truth.
+/// The reports of discovery, usually true.
 extension World {
     func key(of peer: Int, interface: Int) -> Sighting.Key {
         Sighting.Key(instanceName: "machine \(peer)", interfaceIndex: Int32(interface % 3), overIPv6: interface % 3 == 2)
@@ -13,7 +13,7 @@ extension World {
         self.see(key, self.machines[peer].id, self.machines[peer].name, [address], by: machine)
     }
 
-    /// Anybody may advertise anything.
+    /// Anyone may advertise anything.
     mutating func see(_ key: Sighting.Key, _ id: PeerID, _ name: String, _ addresses: [PeerAddress], by machine: Int) {
         let txt = [("v", "1"), ("id", id.description), ("name", name)].map { TXTPair(key: $0.0, value: Array($0.1.utf8)) }
         let sighting = Sighting(

@@ -3,17 +3,17 @@ import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// Groups: what persons do with them, what their shells do for the core, and what has to hold.
+/// Groups: the users' calls, the shell's work for the core, and the invariants.
 extension World {
-    /// A machine's key: its id is the digest of it.
+    /// Returns a machine's key, whose digest is its id.
     static func key(of machine: Int) -> OwnKey { OwnKey(publicKey: [UInt8(machine), 0], scheme: .ed25519) }
 
-    // MARK: People
+    // MARK: Users
 
     mutating func group(_ action: Action, on machine: Int) {
         guard let core = self.machines[machine].core else { return }
         let groups = core.groupList
-        // Few, so that there is something going on in each.
+        // Few groups, so that each sees some activity.
         if action.verb == .group || (action.verb == .inviteToGroup && groups.isEmpty) {
             guard groups.count < 2 else { return }
             let (isClosed, isUnprotected) = (action[1] % 5 == 0, action[1] % 3 == 0)
@@ -21,7 +21,7 @@ extension World {
                 .group(.create(name: "group \(action[1] % 4)", isClosed: isClosed, isUnprotected: isUnprotected)), on: machine)
         }
         guard !groups.isEmpty else { return }
-        // Only its creator takes members out, mostly.
+        // Usually only the creator removes members.
         let own = action.verb == .removeMember ? groups.filter { $0.role == .creator } : []
         let group = own.isEmpty ? groups[action[1] % groups.count] : own[action[1] % own.count]
         let id = group.id.description
@@ -37,7 +37,7 @@ extension World {
             default: self.call(.group(.rename(id, to: "group \(action[1] % 4 + 4)")), on: machine)
             }
         case .removeMember:
-            // Now and then one whom another member has let in.
+            // Sometimes a member that another member has admitted.
             let guests = group.members.filter { $0.invitedBy != core.id }
             let others = (guests.isEmpty || action[2] % 4 == 0 ? group.members : guests).map(\.peerID).filter { $0 != core.id }
             guard !others.isEmpty else { return }
@@ -66,9 +66,9 @@ extension World {
         self.clock.plan(.input(machine, run: run, input), after: .microseconds(random.number(in: 50...5_000)))
     }
 
-    // MARK: What has to hold
+    // MARK: Invariants
 
-    /// Nothing goes to a peer, in a group, that is no member of it by what this side has.
+    /// Checks that no frame of a group goes to a peer that is not a member by this side's records.
     mutating func checkGroupFrame(_ frame: Frame, to peer: PeerID, of machine: Int) {
         guard let core = self.machines[machine].core else { return }
         let said: SessionID
@@ -83,7 +83,7 @@ extension World {
         if !held.members.contains(peer) { self.fail(.groups, "\(machine) sends to \(peer), which is no member of \(group): \(frame)") }
     }
 
-    /// What callers are told of groups is on disk.
+    /// Checks that answers about groups are on disk.
     mutating func check(_ answer: Answer, to request: GroupRequest, of machine: Int) {
         let disk = self.machines[machine].disk
         switch (request, answer) {
@@ -107,7 +107,7 @@ extension World {
         }
     }
 
-    /// Memory and disk have the same groups, but for what is about to be written again.
+    /// Checks that memory and disk have the same groups, except those with a pending retry.
     mutating func checkKeptGroups(of machine: Int, _ core: NodeCore, isEnd: Bool) {
         let disk = self.machines[machine].disk
         let unkept: OrderedSet<GroupID> = isEnd ? [] : disk.unkeptGroups
@@ -132,11 +132,11 @@ extension World {
         }
     }
 
-    /// In the end all who are in a group with each other hold the same of it, and are connected; and nothing waits.
+    /// Checks that at the end all members of a group hold the same records and are connected, and that nothing waits.
     mutating func checkGroups(_ one: Int, _ other: Int) {
         guard let core = self.machines[one].core, let far = self.machines[other].core else { return }
         let (own, theirs) = (self.machines[one].id, self.machines[other].id)
-        // Who has blocked another does not speak with it, and the other cannot know.
+        // A peer that has blocked another does not send to it, and the other cannot know.
         guard core.facts(of: theirs)?.trust != .blocked, far.facts(of: own)?.trust != .blocked else { return }
         for group in core.keptGroups where !group.stored.isOver && group.members.contains(theirs) {
             guard let there = far.keptGroup(group.stored.id) else {
@@ -157,7 +157,7 @@ extension World {
 }
 
 extension StoredGroup {
-    /// Whether it has those very records, in whatever order, with the same signatures too.
+    /// Whether both groups have the same records, in any order, including their signatures.
     func isEqual(to other: StoredGroup) -> Bool {
         self.charter == other.charter && self.isOver == other.isOver && self.records.count == other.records.count
             && (self.records == other.records || Set(self.records) == Set(other.records))

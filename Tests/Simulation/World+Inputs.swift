@@ -3,15 +3,15 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// What a machine's connections and tasks have handed in, and the node has not dealt with (`NodeInput`).
+/// Events that a machine's connections and tasks have handed in, and the node has not handled yet (`NodeInput`).
 enum Handed {
     case proven(link: Int, side: Int, dial: Int?)
-    /// The connection's machine has let it pass.
+    /// The connection's state machine has accepted the frame.
     case frame(Frame, link: Int, side: Int)
     case closed(link: Int, side: Int, LinkEnd)
     case input(Input)
 
-    /// Whether it came on that connection.
+    /// Whether the event came on that connection.
     func isOf(_ link: Int) -> Bool {
         switch self {
         case .proven(let own, _, _), .frame(_, let own, _), .closed(let own, _, _): own == link
@@ -20,13 +20,13 @@ enum Handed {
     }
 }
 
-/// The node's one queue (`NodeInputs`).
+/// The node's only queue (`NodeInputs`).
 struct NodeQueue {
     var waiting: Deque<Handed> = []
-    /// When the last of it has its turn.
+    /// The time of its last entry's turn.
     var end: Instant = .zero
     private var random: SplitMix64
-    /// Whether the node has much to do.
+    /// Whether the node is busy.
     private let isBusy: Bool
 
     init(_ random: SplitMix64) {
@@ -34,7 +34,7 @@ struct NodeQueue {
         self.isBusy = self.random.chance(40)
     }
 
-    /// How long it takes until the node comes to something, where nothing is before that.
+    /// Returns the delay until the node handles an entry, if no entry is before it.
     mutating func delay() -> Duration {
         switch self.random.below(100) {
         case 0..<(self.isBusy ? 30 : 70): .zero
@@ -44,8 +44,8 @@ struct NodeQueue {
     }
 }
 
-/// Inputs in their order: what is handed in waits for its turn, and what persons ask and the disk has done comes in between. So the machine of a
-/// connection has heard frames that the core has not, when the core says something on the connection.
+/// The order of inputs. Entries of the queue wait for their turn, while users' calls and the results of the disk come in between. The state
+/// machine of a connection may therefore have processed frames that the core has not, when the core sends on the connection.
 extension World {
     mutating func yield(_ handed: Handed, to machine: Int) {
         let delay = self.machines[machine].queue.delay()
@@ -57,13 +57,13 @@ extension World {
         self.clock.plan(.turns(machine, run: self.machines[machine].run), at: at)
     }
 
-    /// The next one has its turn.
+    /// Handles the next entry.
     mutating func takeTurn(of machine: Int) {
         guard let handed = self.machines[machine].queue.waiting.popFirst() else { return }
         self.dealWith(handed, on: machine)
     }
 
-    /// A node that is to stop deals first with what was handed in.
+    /// Handles all entries, before the node stops.
     mutating func dealWithAll(on machine: Int) {
         while let handed = self.machines[machine].queue.waiting.popFirst() { self.dealWith(handed, on: machine) }
     }

@@ -4,7 +4,7 @@ import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// Control connections: made, carried, broken.
+/// The establishment, traffic and end of control connections.
 extension World {
     // MARK: Dialling
 
@@ -18,7 +18,7 @@ extension World {
     mutating func dial(_ peer: ConfiguredPeer, from machine: Int) {
         let address = PeerAddress(host: peer.host, zone: peer.host.contains(":") ? "eth0" : nil, port: peer.port)
         let run = self.machines[machine].run
-        // The name is looked up first.
+        // The name is resolved first.
         self.clock.plan(.input(machine, run: run, .configuredDial(peer, .began([address]))), after: .milliseconds(1))
         self.begin(.configured(peer), [address], from: machine, after: .milliseconds(2))
     }
@@ -56,7 +56,7 @@ extension World {
         self.clock.plan(.answers(dial: dial, machine: there), after: latency + delay)
     }
 
-    /// Both sides have said hello: who is there, and which transport their preferences yield.
+    /// Handles the hellos of both sides: the identity of the other side, and the transport that the preferences yield.
     mutating func answered(_ dial: Int, by other: Int) {
         guard self.isAlive(dial) else { return }
         let own = self.dials[dial]
@@ -103,7 +103,8 @@ extension World {
         return nil
     }
 
-    /// A connection between two machines, of which nobody has heard yet. `id` is who is at the other side, or who dials where that is hostile.
+    /// Creates a connection between two machines, not reported to either yet. `id` is the identity of the other side, or of a hostile
+    /// dialler.
     mutating func connect(_ machine: Int, _ other: Int, as id: PeerID, _ transport: TransportKind, at address: PeerAddress) -> Int {
         let link = self.links.count
         let count = self.pairs[[machine, other], default: 0]
@@ -138,7 +139,7 @@ extension World {
         return name
     }()
 
-    // MARK: Beginning
+    // MARK: Proof
 
     mutating func proven(_ link: Int, _ side: Int, _ dial: Int?) {
         let end = self.links[link].ends[side]
@@ -155,7 +156,7 @@ extension World {
         self.yield(.proven(link: link, side: side, dial: dial), to: end.machine)
     }
 
-    /// As `Node.connectionProven` does it.
+    /// Reports a proven connection like `Node.connectionProven`.
     mutating func connectionProven(_ link: Int, _ side: Int, _ dial: Int?) {
         let end = self.links[link].ends[side]
         let (machine, peer) = (end.machine, end.facts.peer)
@@ -166,14 +167,14 @@ extension World {
         self.hand(.link(Wire.id(link, side), .proven(end.facts, isOtherDead: isOtherDead)), to: machine)
         guard let dial else { return }
         let own = self.dials[dial]
-        // The side that dialled hears of it behind the node.
+        // The dialling side is told after the node.
         let delay = Duration.microseconds(self.dials[dial].random.one(of: [20, 20, 20, 300, 60_000]))
         self.clock.plan(.input(machine, run: own.run, own.input(.ended(nil))), after: delay)
     }
 
-    // MARK: Carrying
+    // MARK: Traffic
 
-    /// As a connection's handler does it: what is out of order now is not written.
+    /// Sends frames like a connection's handler, which discards those that are out of order now.
     mutating func send(_ frames: [Frame], on id: LinkID) {
         let (link, side) = Wire.place(id)
         guard self.links.indices.contains(link), self.links[link].ends[side].isOpen else { return }
@@ -205,12 +206,12 @@ extension World {
         self.clock.plan(.arrives(link: link, side: far), at: at)
     }
 
-    /// The next packet has arrived.
+    /// Handles the next packet that has arrived.
     mutating func arrive(_ link: Int, _ side: Int) {
         let end = self.links[link].ends[side]
         guard end.state != .closed, !end.isDeaf, !end.inbound.isEmpty else { return }
         if let until = self.network.parted(end.machine, self.links[link].ends[1 - side].machine, at: self.clock.now) {
-            // TCP sends it again until it gets through, or until the connection is taken for dead.
+            // TCP retransmits until the packet gets through, or the connection counts as dead.
             return self.clock.plan(.arrives(link: link, side: side), at: until + .milliseconds(200))
         }
         guard let packet = self.links[link].ends[side].inbound.popFirst() else { return }
@@ -222,7 +223,7 @@ extension World {
         }
     }
 
-    /// What comes behind an end's last word is not decoded.
+    /// Decodes received bytes. Those after an end's last frame are ignored.
     private mutating func decode(_ bytes: ByteBuffer, on link: Int, _ side: Int) {
         guard self.links[link].ends[side].isOpen else { return }
         self.links[link].ends[side].decoder.feed(bytes)
@@ -245,7 +246,7 @@ extension World {
         self.finish(link, side, .refused(error.refusal))
     }
 
-    /// As the handler does it: by the connection's machine, which is ahead of the core.
+    /// Receives a frame like the handler, through the connection's state machine, which is ahead of the core.
     private mutating func received(_ frame: Frame, on link: Int, _ side: Int) {
         let machine = self.links[link].ends[side].machine
         switch self.links[link].ends[side].wire.received(frame) {
@@ -264,11 +265,11 @@ extension World {
         }
     }
 
-    /// As `Node.received` does it.
+    /// Delivers a frame like `Node.received`.
     mutating func deliver(_ frame: Frame, on link: LinkID, from peer: PeerID, to machine: Int) {
         guard let core = self.machines[machine].core else { return }
         if core.isMuted(link) {
-            // Where it asks again, one of the answers may be the first's.
+            // If the peer repeats its invitation, one of the answers may belong to the first.
             if case .invite(let invite) = frame, self.machines[machine].asked[invite.id] == nil {
                 self.machines[machine].asked[invite.id] = self.clock.now
             }
@@ -303,9 +304,9 @@ extension World {
         }
     }
 
-    // MARK: Ending
+    // MARK: End
 
-    /// This side ends it, in order or with a reason.
+    /// Closes a connection on this side, in order or with a refusal.
     mutating func close(_ id: LinkID, _ refusal: Refusal?) {
         let (link, side) = Wire.place(id)
         guard self.links.indices.contains(link), self.links[link].ends[side].isOpen else { return }
@@ -315,7 +316,7 @@ extension World {
         self.finish(link, side, refusal.map(LinkEnd.refused) ?? .inOrder)
     }
 
-    /// It is over here, and the node hears of it once it is closed.
+    /// Ends a connection on this side. The node is told once the channel is closed.
     mutating func finish(_ link: Int, _ side: Int, _ end: LinkEnd) {
         guard self.links[link].ends[side].isOpen else { return }
         self.links[link].ends[side].state = .closing(end)
@@ -323,7 +324,7 @@ extension World {
         self.clock.plan(.breaks(link: link, side: side, end), after: delay)
     }
 
-    /// It is over for this side, which hears of it now.
+    /// Ends a connection on one side, which is told now.
     mutating func end(_ link: Int, _ side: Int, _ reason: LinkEnd) {
         let end = self.links[link].ends[side]
         let state = end.state
@@ -339,17 +340,17 @@ extension World {
         self.yield(.closed(link: link, side: side, reported), to: end.machine)
     }
 
-    /// The far side has gone: this one notices when it next sends, or by silence.
+    /// Plans the end of a side whose peer is gone: it notices when it next sends, or by silence.
     private mutating func planEnd(_ link: Int, _ side: Int) {
         guard self.links[link].ends[side].state != .closed, !self.links[link].ends[side].isDeaf else { return }
         let isQuick = self.links[link].random.chance(70)
         let time = Duration.milliseconds(self.links[link].random.number(in: isQuick ? 1...60 : 1_000...35_000))
-        // What was sent before it ended still arrives, where it ended in order.
+        // Frames that were sent before an orderly end still arrive.
         let at = max(self.clock.now + time, self.links[link].ends[side].lastArrival)
         self.clock.plan(.breaks(link: link, side: side, isQuick ? .lost : .dead), at: at)
     }
 
-    /// The machine of this side is gone, and hears nothing of it.
+    /// Ends one side silently, because its machine is gone.
     mutating func vanish(_ link: Int, _ side: Int) {
         guard self.links[link].ends[side].state != .closed else { return }
         self.links[link].ends[side].state = .closed
@@ -357,7 +358,7 @@ extension World {
         self.planEnd(link, 1 - side)
     }
 
-    /// One side, or both, lose it. `far`: the other side does not notice until it finds it dead.
+    /// Resets a connection for one side or both. With `isHalf` the other side notices only by silence.
     mutating func reset(_ link: Int, _ side: Int, isHalf: Bool) {
         guard self.links[link].ends[side].state != .closed else { return }
         self.links[link].ends[side].isInactive = true
@@ -370,7 +371,7 @@ extension World {
         self.clock.plan(.breaks(link: link, side: 1 - side, .dead), after: silence)
     }
 
-    /// After a while of silence the other side is asked for a sign of life.
+    /// Plans the check for a sign of life after a time of silence.
     mutating func planListening(_ link: Int, _ side: Int) {
         guard self.links[link].ends[side].state != .closed else { return }
         let silence = Duration.milliseconds(self.links[link].random.number(in: 25_000...35_000))

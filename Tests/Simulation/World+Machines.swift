@@ -2,7 +2,7 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// Machines that start, stop, sleep and fall over, and what their shell does for the core.
+/// The start, stop, suspension and crash of machines, and the shell's work for the core.
 extension World {
     // MARK: Starting
 
@@ -32,7 +32,7 @@ extension World {
         self.hand(.start, to: machine)
     }
 
-    /// What its clocks show.
+    /// Returns the machine's clocks.
     func now(of machine: Int) -> Now {
         let own = self.machines[machine]
         return self.clock.now(skew: own.skew, running: own.runningBase + (self.clock.now - own.runningSince))
@@ -40,7 +40,7 @@ extension World {
 
     // MARK: Stopping
 
-    /// The daemon dies: what it has not carried out, it does not; nobody is answered any more.
+    /// Crashes the daemon: pending effects are dropped, and no caller is answered.
     mutating func crash(_ machine: Int, pause: Duration) {
         self.counts[.crashes] += 1
         if !self.machines[machine].disk.pending.isEmpty { self.counts[.lostCommits] += 1 }
@@ -52,7 +52,7 @@ extension World {
         self.clock.plan(.starts(machine, run: self.machines[machine].run), after: pause)
     }
 
-    /// In order, as `Node.stop` does it.
+    /// Stops the daemon in order, like `Node.stop`.
     mutating func stop(_ machine: Int) {
         guard self.machines[machine].core != nil, !self.machines[machine].isStopping else { return }
         self.dealWithAll(on: machine)
@@ -65,7 +65,7 @@ extension World {
         self.clock.plan(.drains(machine, run: self.machines[machine].run), after: .milliseconds(1_100))
     }
 
-    /// Once everything is on disk, the daemon ends.
+    /// Ends the daemon once everything is on disk.
     mutating func drain(_ machine: Int) {
         guard let core = self.machines[machine].core else { return }
         guard core.undecidedCount == 0, core.uncommittedTransfers == 0, self.machines[machine].disk.pending.isEmpty,
@@ -74,7 +74,7 @@ extension World {
             return self.clock.plan(.drains(machine, run: self.machines[machine].run), after: .milliseconds(100))
         }
         self.hand(.stopped, to: machine)
-        // What a killed one has run does not count.
+        // The running time of a crashed daemon does not count.
         self.machines[machine].runningNoted = self.now(of: machine).running
         if let call = self.machines[machine].calls.first {
             self.fail(.answers, "\(machine) has ended and left \(call.command) unanswered")
@@ -86,7 +86,7 @@ extension World {
         self.machines[machine].powerOff()
     }
 
-    // MARK: Sleeping
+    // MARK: Suspending
 
     mutating func suspend(_ machine: Int, for time: Duration) {
         guard self.machines[machine].core != nil, self.machines[machine].suspendedUntil == nil else { return }
@@ -103,13 +103,13 @@ extension World {
         self.machines[machine].suspendedUntil = nil
         let missed = self.machines[machine].missed
         self.machines[machine].missed = []
-        // As it comes from the kernel: in its order, and within moments.
+        // As the kernel delivers them: in order, and within moments.
         for what in missed { self.clock.plan(what, at: self.clock.now) }
     }
 
     // MARK: The disk
 
-    /// The oldest transaction is committed, or is not to be; its machine hears of it a little later.
+    /// Commits the oldest transaction, or fails it. The machine is told a little later.
     mutating func commit(on machine: Int) {
         guard let (commit, operations) = self.machines[machine].disk.pending.first else { return }
         self.machines[machine].disk.pending.removeFirst()
@@ -143,7 +143,7 @@ extension World {
 
     // MARK: Effects
 
-    /// As `Node+Core.swift` has it.
+    /// Carries out an effect like `Node+Core.swift`.
     mutating func carryOut(_ effect: Effect, on machine: Int) {
         switch effect {
         case .send(let link, let frames): self.send(frames, on: link)

@@ -4,11 +4,11 @@ import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// Messages: what persons send and read, and what their shells do for the core.
+/// Messages: the users' calls, and the shell's work for the core.
 extension World {
-    // MARK: People
+    // MARK: Users
 
-    /// Sends some messages to one peer or to all; the bodies are numbers that rise, so that it shows which came before which.
+    /// Sends some messages to one peer or to all. The bodies are ascending numbers, which show the order.
     mutating func send(_ action: Action, from machine: Int, to peer: Int) {
         self.send(action, from: machine, to: action[3] % 4 == 3 ? .all : .peers([self.machines[peer].id.description]))
     }
@@ -23,7 +23,7 @@ extension World {
                 body: ByteBuffer(integer: UInt64(self.drafts)), mode: mode == 2 ? .unreliable : .reliable,
                 id: self.drafts % 5 == 0 ? nil : MessageID(high: UInt64(machine), low: UInt64(self.drafts)), queue: mode == 1,
                 timeout: timeouts[action[4] % 4])
-            // What tells it apart is its number.
+            // The number in its body distinguishes it.
             if draft.queue {
                 draft.fingerprint = Self.fingerprint(draft)
                 self.machines[machine].queued.insert(UInt64(self.drafts))
@@ -36,7 +36,7 @@ extension World {
         self.submit(drafts, on: machine)
     }
 
-    /// Sends one of the last messages once more, as it was.
+    /// Sends one of the last messages again, unchanged.
     mutating func sendAgain(_ action: Action, from machine: Int) {
         let drafts = self.machines[machine].drafts.filter { $0.id != nil }
         guard !drafts.isEmpty, let core = self.machines[machine].core else { return }
@@ -79,7 +79,7 @@ extension World {
         self.clock.plan(.works(machine, run: own.run), after: time)
     }
 
-    /// The oldest work is done, and what can be written with it; the core hears of it a little later.
+    /// Performs the oldest request, and any that can be written with it. The core is told a little later.
     mutating func work(on machine: Int) {
         let own = self.machines[machine]
         guard let first = own.mailbox.pending.popFirst() else { return }
@@ -104,14 +104,14 @@ extension World {
                 own.mailbox.change(all)
             } else {
                 own.hasFailedToKeep = true
-                // A restart before that is written finds the message as it was, which is sent again then where its time is not over.
+                // A restart before the write finds the message in its old state, and sends it again unless it has expired.
                 for case .settle(let id, _) in all {
                     if let number = own.mailbox.body(of: id).flatMap(Self.number) { own.repeated.insert(number) }
                 }
             }
             input = .kept(ids, error)
         case .deliver(let peer, let link, let messages):
-            // What has come meanwhile, of others too, is written in the same commit.
+            // Messages that arrived meanwhile, also of other senders, are written in the same commit.
             var all = [(peer, link, messages)]
             while case .deliver(let other, let link, let more)? = own.mailbox.pending.first, all.count < 4 {
                 own.mailbox.pending.removeFirst()
@@ -137,7 +137,7 @@ extension World {
         self.clock.plan(.input(machine, run: own.run, input), after: .microseconds(30))
     }
 
-    /// Messages were stored: each once, and those of one sender in the order in which it sent them, but for those that it sent anew.
+    /// Checks that messages are stored once, and those of one sender in order, except those that it sent again.
     private mutating func note(_ messages: [InboxMessage], _ outcomes: [DeliveryOutcome], from peer: PeerID, at machine: Int) {
         guard let sender = self.machine(of: peer), !self.machines[sender].isHostile else { return }
         for (message, outcome) in zip(messages, outcomes) {
@@ -154,7 +154,7 @@ extension World {
         }
     }
 
-    // MARK: Unreliable ones
+    // MARK: Unreliable messages
 
     mutating func send(_ messages: UnreliableMessages, on id: LinkID) {
         var decoder = FrameDecoder()
@@ -166,9 +166,9 @@ extension World {
         self.send(frames, on: id)
     }
 
-    // MARK: What has to hold
+    // MARK: Invariants
 
-    /// A message goes out before its deadline, or not at all; and what is said to be delivered is on disk.
+    /// Checks that a message is sent before its deadline or not at all, and that delivered messages are on disk.
     mutating func checkMessage(_ frame: Frame, to peer: PeerID, of machine: Int) {
         switch frame {
         case .message(let message):
@@ -184,14 +184,14 @@ extension World {
         }
     }
 
-    /// A queued message waits for its time, whatever clocks have shown meanwhile.
+    /// Checks that a queued message waits for its full time, whatever the clocks have shown.
     mutating func checkPatience(_ changes: [OutboxChange], of machine: Int) {
         for change in changes {
             switch change {
             case .add(let message):
                 self.machines[machine].patience[message.id] = self.clock.now + (message.deadline - self.now(of: machine).running)
             case .settle(let id, let recipient):
-                // Rows have times to the millisecond.
+                // Rows store times in milliseconds.
                 guard recipient.status == .unconfirmed, let end = self.machines[machine].patience[id],
                     self.clock.now < end - .milliseconds(1)
                 else { continue }
@@ -201,7 +201,7 @@ extension World {
         }
     }
 
-    /// What callers are told of their messages.
+    /// Checks the outcomes that callers are told.
     mutating func check(_ outcomes: [MessageOutcome], of drafts: [MessageDraft], at machine: Int) {
         guard outcomes.count == drafts.count else {
             return self.fail(.answers, "\(machine) answers \(outcomes.count) of \(drafts.count) messages")
@@ -221,7 +221,7 @@ extension World {
                     let row = self.machines[machine].mailbox.outbox[sent.id]
                     if row == nil { self.fail(.committed, "\(machine) answers that \(sent.id) waits, which is not on disk") }
                 case .failed:
-                    // Under an id of the caller's an attempt before a restart may have brought it there.
+                    // With a caller's id, an attempt before a restart may have delivered it.
                     guard recipient.error == .notSent, draft.id == nil, let other = self.machine(of: recipient.peerID) else { continue }
                     if self.machines[other].mailbox.has(sent.id, from: self.machines[machine].id) {
                         self.fail(.committed, "\(machine) answers that \(sent.id) was not sent, and \(other) has it")
@@ -232,7 +232,7 @@ extension World {
         }
     }
 
-    /// Readers of events hear of each message once.
+    /// Checks that each message is published once.
     mutating func checkReceived(_ messages: [Message], at machine: Int) {
         for message in messages {
             let key = Mailbox.Key(sender: message.senderID, id: message.id)
@@ -244,14 +244,14 @@ extension World {
         }
     }
 
-    /// Nothing waits any more between two that are in a session, and what one has read the other knows.
+    /// Checks that no message waits between two peers in a session, and that each knows which messages the other has read.
     mutating func checkMessages(from machine: Int, to other: Int) {
         guard let core = self.machines[machine].core else { return }
         let peer = self.machines[other].id
         if let outbox = core.outbox(of: peer), !outbox.isEmpty {
             self.fail(.drained, "\(machine) has \(outbox.count) messages for \(other) that do not go")
         }
-        // What could not be written is told again on the next connection, and what was noted and not written after the next start.
+        // Failed writes are repeated on the next connection, and unwritten notes after the next start.
         guard !self.machines[other].hasFailedToKeep, !self.machines[machine].hasFailedToKeep else { return }
         if core.unnoted(of: peer) > 0 || !(self.machines[machine].mailbox.receipts[peer] ?? []).isEmpty {
             self.fail(.drained, "\(machine) has read messages of which \(other) takes no note")

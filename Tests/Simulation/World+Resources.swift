@@ -3,11 +3,11 @@ import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// Resources: what persons do with them, and what their shells do for the core beside what moves the bytes.
+/// Resources: the users' calls, and the shell's work for the core outside of movers.
 extension World {
-    // MARK: People
+    // MARK: Users
 
-    /// Sends a file or a directory, as Node+ResourceSending.swift has it: by its path, queued, as a body, or as one that is kept first.
+    /// Sends a file or a directory like Node+ResourceSending.swift: by its path, queued, as a body, or written to the spool first.
     mutating func sendFile(_ action: Action, from machine: Int, to peer: Int) {
         let name = self.machines[peer].id.description
         guard let core = self.machines[machine].core, let id = (try? core.recipients([name]))?.first else { return }
@@ -34,7 +34,7 @@ extension World {
         if source == .body, self.machines[machine].core != nil { self.machines[machine].transfers.bodies.append(resource) }
     }
 
-    /// Sends one to all other members of a group: by its path, or as a body that is kept first.
+    /// Sends a resource to all other members of a group: by its path, or as a body that is written to the spool first.
     mutating func shareFile(_ action: Action, from machine: Int, to group: GroupID) {
         guard let core = self.machines[machine].core, let members = try? core.conversations(inGroup: group.description),
             (try? core.checkQueue(adding: members.count)) != nil
@@ -74,7 +74,7 @@ extension World {
                 self.call(.resource(.remove(row.id)), on: machine)
             case 1: self.call(.resource(.dropContent(row.id)), on: machine)
             default:
-                // Only of a body is there a caller that can go.
+                // Only a body has a caller that can disconnect.
                 guard self.machines[machine].transfers.bodies.contains(row.id) else { return }
                 self.hand(.transfer(row.id, .abandoned), to: machine)
             }
@@ -88,7 +88,7 @@ extension World {
         }
     }
 
-    /// A person who is asked for an answer takes everything.
+    /// Accepts every offer for the user.
     mutating func acceptAll(on machine: Int) {
         for row in self.machines[machine].core?.resources(at: self.clock.now(skew: .zero).monotonic) ?? []
         where row.direction == .incoming && row.state == .offered {
@@ -98,7 +98,7 @@ extension World {
 
     // MARK: Effects
 
-    /// As Node+TransferMovers.swift has it.
+    /// Carries out a command like Node+TransferMovers.swift.
     mutating func carryOut(_ command: TransferCommand, _ id: ResourceID, on machine: Int) {
         switch command {
         case .open(let row, let source): self.beginMover(TransferMover(row: row, source: source), with: command, on: machine)
@@ -148,14 +148,14 @@ extension World {
 
     // MARK: The disk
 
-    /// What a disk does beside movers.
+    /// The work of a disk outside of movers.
     enum ShelfWork {
         case room(ResourceID)
         case place(ResourceID)
         case remove(ResourceID, CallID?)
     }
 
-    /// How long a disk takes for something.
+    /// Returns the duration of a disk operation.
     mutating func diskTime(_ machine: Int) -> Duration {
         self.shelfWorks += 1
         var random = SplitMix64(seed: self.schedule.seed, 13, UInt64(machine), UInt64(self.shelfWorks))
@@ -164,7 +164,7 @@ extension World {
         return isSlow ? .milliseconds(random.number(in: 100...6_000)) : .microseconds(random.number(in: 50...5_000))
     }
 
-    /// Why a disk takes nothing now.
+    /// Returns the present error of a disk, if any.
     func diskFailure(_ machine: Int) -> TransferFailure? {
         let error: EarshotError
         switch self.machines[machine].disk.mode {

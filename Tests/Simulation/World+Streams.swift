@@ -3,9 +3,9 @@ import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// Streams: what persons do with them, and what moves their bytes, of which there is nothing but their number.
+/// Streams: the users' calls, and the movers of their bytes, which are only counted.
 extension World {
-    // MARK: People
+    // MARK: Users
 
     mutating func stream(_ action: Action, on machine: Int) {
         switch action.verb {
@@ -52,7 +52,7 @@ extension World {
 
     // MARK: Effects
 
-    /// As `Node+StreamMovers.swift` has it.
+    /// Carries out a command like `Node+StreamMovers.swift`.
     mutating func carryOut(_ command: StreamCommand, _ id: StreamID, on machine: Int) {
         let mover = self.machines[machine].streams.movers[id]
         var random = SplitMix64(seed: self.schedule.seed, 11, id.low, UInt64(machine))
@@ -109,7 +109,7 @@ extension World {
 
     // MARK: Sending
 
-    /// Sends what the receiver permits of what the writer has said.
+    /// Sends the written bytes that the receiver permits.
     private mutating func pump(_ id: StreamID, of machine: Int) {
         guard let before = self.machines[machine].streams.movers[id]?.outgoing, let link = before.link, !before.hasEnded else { return }
         var mover = before
@@ -144,7 +144,7 @@ extension World {
         }
     }
 
-    /// Bytes go over a data connection; what is lost with it the receiver calls back.
+    /// Sends bytes over a data connection. The receiver calls back those that are lost with it.
     private mutating func write(_ count: Int, to data: Int, _ id: StreamID, with peer: PeerID) {
         guard !self.dataConnections[data].isClosed else { return }
         self.dataConnections[data].bytes += count
@@ -172,7 +172,7 @@ extension World {
 
     // MARK: Receiving
 
-    /// As `Node.received` hands them on.
+    /// Receives bytes like `Node.received`.
     mutating func received(_ data: StreamData, at machine: Int) {
         self.change(data.id, of: machine) { (mover: inout StreamMover.Incoming) in mover.received += data.data.readableBytes }
         self.take(data.id, of: machine)
@@ -183,7 +183,7 @@ extension World {
         self.take(end.id, of: machine)
     }
 
-    /// What has come over its data connection, and whether more will.
+    /// Takes the bytes of its data connection, and notes whether more will come.
     mutating func receiveBytes(_ id: StreamID, of machine: Int) {
         guard let mover = self.machines[machine].streams.movers[id]?.incoming, let data = mover.data else { return }
         let bytes = self.dataConnections[data].bytes
@@ -197,7 +197,7 @@ extension World {
         self.take(id, of: machine)
     }
 
-    /// What was lost with a stream's data connection is called back at once: nothing else would bring it.
+    /// Checks that bytes lost with a stream's data connection are called back at once: nothing else would recover them.
     private mutating func dataHasEnded(_ id: StreamID, at machine: Int) {
         self.hand(.stream(id, .dataEnded(nil)), to: machine)
         guard let row = try? self.machines[machine].core?.stream(id), row.state == .open,
@@ -220,7 +220,7 @@ extension World {
         if self.machines[machine].streams.movers[id]?.incoming?.isEager == true { self.read(id, of: machine) }
     }
 
-    /// The reader takes all that has come.
+    /// Lets the reader take all received bytes.
     private mutating func read(_ id: StreamID, of machine: Int) {
         guard var mover = self.machines[machine].streams.movers[id]?.incoming, !mover.isFinished else { return }
         mover.taken = mover.received
@@ -249,7 +249,7 @@ extension World {
         return data.open[TransferID(id)].flatMap { data.hearers[$0]?.connection }
     }
 
-    /// A data connection is lost, for both sides: mostly one that a stream uses, where there is one.
+    /// Cuts a data connection for both sides: usually one of a stream, if there is one.
     mutating func cut(_ number: Int) {
         let used = self.dataConnections.indices.filter { !self.dataConnections[$0].isClosed && !self.dataConnections[$0].users.isEmpty }
         let ofStreams = used.filter { self.isOfStream(self.dataConnections[$0]) }

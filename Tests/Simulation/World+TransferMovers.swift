@@ -4,7 +4,7 @@ import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// What moves the bytes of resources, of which there is nothing but whose they are and how many.
+/// The movers of resources, whose bytes are reduced to a stamp and their number.
 extension World {
     // MARK: Orders
 
@@ -19,7 +19,7 @@ extension World {
         self.order(.command(command), mover.row.id, on: machine)
     }
 
-    /// `false` where there is none that does anything.
+    /// Gives an order to a resource's mover; `false` if it has none.
     @discardableResult
     mutating func order(_ order: TransferMover.Order, _ id: ResourceID, on machine: Int) -> Bool {
         guard let number = self.machines[machine].transfers.current[id] else { return false }
@@ -28,7 +28,7 @@ extension World {
         return true
     }
 
-    /// Begins the next thing, or ends.
+    /// Begins the next order, or stops the mover.
     mutating func stir(_ number: Int, on machine: Int) {
         guard let mover = self.machines[machine].transfers.movers[number], !mover.isBusy else { return }
         if mover.isStopped { return self.end(number, mover, on: machine) }
@@ -38,18 +38,18 @@ extension World {
         self.clock.plan(.moves(machine, run: self.machines[machine].run, number), after: time)
     }
 
-    /// It does nothing further.
+    /// Stops a mover.
     private mutating func end(_ number: Int, _ mover: TransferMover, on machine: Int) {
         let id = mover.row.id
         for case .command(.removeContent) in mover.orders { self.removeContent(id, on: machine) }
         if mover.row.direction == .incoming, !mover.isKept { self.machines[machine].shelf.partial.removeValue(forKey: id) }
         self.machines[machine].transfers.movers.removeValue(forKey: number)
-        // What there is of it is put on disk first.
+        // Kept content is synced to disk first.
         let time = mover.isKept ? self.diskTime(machine) : .microseconds(30)
         self.clock.plan(self.report(.stopped, of: id, on: machine), after: time)
     }
 
-    /// The first of its orders is carried out.
+    /// Carries out a mover's first order.
     mutating func move(_ number: Int, on machine: Int) {
         guard var mover = self.machines[machine].transfers.movers[number], let order = mover.orders.popFirst() else { return }
         self.machines[machine].transfers.movers[number] = mover
@@ -93,7 +93,7 @@ extension World {
         self.fail(TransferFailure(EarshotError(code, words), told: Refusal(code: .cancelled, explanation: words)), &mover, on: machine)
     }
 
-    // MARK: What is done
+    // MARK: Carrying out orders
 
     private mutating func perform(_ command: TransferCommand, _ mover: inout TransferMover, on machine: Int) {
         let id = mover.row.id
@@ -117,7 +117,7 @@ extension World {
             self.tell(.sent(to: end), id, on: machine)
         case .sendOverData(let offset): self.sendOverData(&mover, from: offset, on: machine)
         case .digest:
-            // What has changed meanwhile is not what was sent.
+            // Content that has changed meanwhile is not the content that was sent.
             guard let content = mover.content, mover.source == .body || shelf.sources[id] == content else {
                 return self.fail(.sourceChanged, "it has changed", &mover, on: machine)
             }
@@ -169,9 +169,9 @@ extension World {
 
     // MARK: Receiving
 
-    /// As `Node.received` hands them on.
+    /// Receives bytes like `Node.received`.
     mutating func received(_ chunk: ResourceChunk, from sender: Int, at machine: Int) {
-        // A hostile sender's bytes are anybody's.
+        // A hostile sender's bytes have an unknown stamp.
         let stamp = self.machines[sender].shelf.sent[chunk.id]?.stamp ?? 99
         let content = Content(stamp: stamp, count: UInt64(chunk.data.readableBytes))
         self.order(.write(content, at: chunk.offset), chunk.id, on: machine)
@@ -191,7 +191,7 @@ extension World {
 
     // MARK: Data connections
 
-    /// What is received of a data connection at once, in bytes.
+    /// The most bytes that are received of a data connection at once.
     private static let piece: UInt64 = 512 * 1024
 
     private func dataConnection(of id: ResourceID, at machine: Int) -> Int? {
@@ -212,13 +212,13 @@ extension World {
         if let other = self.machine(of: mover.row.peerID) { self.stirData(id, on: other) }
     }
 
-    /// Something has come of a data connection that may be received from.
+    /// Notes that a data connection has bytes to receive.
     mutating func stirData(_ id: ResourceID, on machine: Int) {
         guard let number = self.machines[machine].transfers.current[id] else { return }
         self.clock.plan(.resourceBytes(machine, run: self.machines[machine].run, number), after: .milliseconds(1))
     }
 
-    /// Whether it has come to an end.
+    /// Returns whether the data connection has ended.
     private mutating func receiveData(_ number: Int, _ before: TransferMover, on machine: Int) -> Bool {
         let id = before.row.id
         guard let held = self.machines[machine].shelf.partial[id] else { return true }
@@ -231,12 +231,12 @@ extension World {
         return false
     }
 
-    /// What has come over its data connection, and whether more will.
+    /// Takes the bytes of its data connection, and notes whether more will come.
     mutating func receiveBytes(_ number: Int, on machine: Int) {
         guard var mover = self.machines[machine].transfers.movers[number], let data = mover.data else { return }
         let id = mover.row.id
         if let content = self.dataConnections[data].content, let held = self.machines[machine].shelf.partial[id] {
-            // Piece by piece, so that what breaks the connection may come between.
+            // Piece by piece, so that the connection may break in between.
             let piece = min(content.count, Self.piece)
             let rest = content.count - piece
             self.dataConnections[data].content = rest > 0 ? Content(stamp: content.stamp, count: rest) : nil

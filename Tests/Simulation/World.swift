@@ -3,8 +3,8 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// Machines, what is between them, and what happens: a schedule as it is played. Nothing in it is left to chance but by the schedule's seed,
-/// and nothing walks a hash table, so that the same schedule is the same run.
+/// A world of machines and the network between them, in which a schedule is played. All randomness comes from the schedule's seed, and no
+/// hash table is iterated, so the same schedule gives the same run.
 package struct World {
     let schedule: Schedule
     var clock = Clock()
@@ -12,22 +12,22 @@ package struct World {
     var machines: [Machine] = []
     var links: [Wire] = []
     var dials: [Dial] = []
-    /// How many links there were between two machines.
+    /// The number of links so far between two machines.
     var pairs: OrderedDictionary<[Int], Int> = [:]
     var dataConnections: [DataConnection] = []
     var transfers: [Transfer] = []
-    /// How many messages were sent.
+    /// The number of messages that were sent.
     var drafts = 0
-    /// How many resources there were, and works of disks for them.
+    /// The number of resources, and of disk operations for them.
     var resources = 0
     var shelfWorks = 0
-    /// Ids that a hostile peer may have got hold of.
+    /// The ids that a hostile peer may have learned.
     var invitationIDs: [InvitationID] = []
     var sessionIDs: [SessionID] = []
     var heardGroups: OrderedDictionary<GroupID, HeardGroup> = [:]
     var streamIDs: [StreamID] = []
     var resourceIDs: [ResourceID] = []
-    /// When pairs at rest were looked at last.
+    /// The last check of idle pairs.
     var lastLook: Instant = .zero
     /// Whether the faults have stopped.
     var isCalm = false
@@ -45,7 +45,7 @@ package struct World {
             var random = SplitMix64(seed: schedule.seed, 2, UInt64(index))
             let isHostile = index >= schedule.honest
             let identities = (0..<(isHostile ? 64 : 1)).map { PeerID(subjectPublicKeyInfo: [UInt8(index), UInt8($0)]) }
-            // Two may have the same name, and a hostile one has another's.
+            // Two machines may share a name, and a hostile one uses another's.
             let name = isHostile ? Self.names[0] : Self.names[random.chance(15) ? 0 : index]
             var settings = CoreSettings()
             settings.policy.encryption = random.one(of: [.required, .required, .optional, .optional, .optional, .none])
@@ -62,7 +62,7 @@ package struct World {
                 Machine(
                     index: index, isHostile: isHostile, identities: identities, name: name, settings: settings,
                     forgetsTime: clocks.chance(10), queue: NodeQueue(SplitMix64(seed: schedule.seed, 13, UInt64(index)))))
-            // Wrong from the start: by years, either way.
+            // Wrong from the start, by years in either direction.
             if clocks.chance(15) { self.machines[index].skew = .seconds(clocks.one(of: [-1_700_000_000, 400_000_000])) }
         }
         for index in 0..<schedule.honest {
@@ -77,38 +77,38 @@ package struct World {
 
     // MARK: Running
 
-    /// Plays everything up to a moment, or to the first thing that is wrong.
+    /// Plays everything up to a time, or to the first violation.
     mutating func run(until end: Instant) {
         while self.violation == nil, let next = self.clock.next, next <= end {
             guard let what = self.clock.advance() else { return }
             self.happen(what)
         }
-        // Also where nothing happens by then: what is waited for may be far away.
+        // Advances even if no event occurs by then: the next may be far away.
         if self.violation == nil { self.clock.wait(until: end) }
     }
 
-    /// Plays a schedule that is written down.
+    /// Plays a recorded schedule.
     package mutating func play() {
         for action in self.schedule.actions { self.clock.plan(.action(action), at: .milliseconds(action.milliseconds)) }
         self.run(until: .milliseconds(self.schedule.end))
         self.settle()
     }
 
-    /// Makes a schedule up while it is played: until there were so many steps.
+    /// Generates a schedule while it is played, until the given number of steps.
     package static func make(_ schedule: Schedule, steps: Int, trace: Trace? = nil) -> (world: World, schedule: Schedule) {
         var world = World(schedule, trace: trace)
         var made = schedule
         var maker = ScheduleMaker(schedule)
         while world.violation == nil, world.steps < steps, made.actions.count < 4 * steps {
             let action = maker.next()
-            // It comes before anything else of that moment, as in a schedule that is written down.
+            // Before all other events of that moment, as in a recorded schedule.
             world.run(until: .milliseconds(action.milliseconds) - .nanoseconds(1))
             guard world.violation == nil else { break }
             made.actions.append(action)
             world.clock.wait(until: .milliseconds(action.milliseconds))
             world.happen(.action(action))
         }
-        // Not before what went wrong.
+        // Not before the violation.
         made.end = max((made.actions.last?.milliseconds ?? 0) + 100, Int(world.clock.now / .milliseconds(1)) + 1)
         world.run(until: .milliseconds(made.end))
         world.settle()
@@ -164,12 +164,13 @@ package struct World {
         self.machines[machine].isHostile || self.machines[machine].core != nil && self.machines[machine].suspendedUntil == nil
     }
 
-    /// Whose an id is.
+    /// Returns the machine with an id.
     func machine(of id: PeerID) -> Int? { self.machines.firstIndex { $0.identities.contains(id) } }
 
     // MARK: One input
 
-    /// As `Node.handle` does it: the effects of one input are carried out, in order, before the next one, and what comes in meanwhile waits.
+    /// Hands an input to a machine like `Node.handle`: its effects are carried out, in order, before the next input, and inputs that arrive
+    /// meanwhile wait.
     mutating func hand(_ input: Input, to machine: Int) {
         self.machines[machine].inputs.append(input)
         guard !self.machines[machine].isCarryingOut else { return }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Which planted fault counts: added to the copy of the core that the patches of this folder are for.
+/// The selected planted fault. This file is added to the copy of the core that this folder's patches apply to.
 enum Mutant {
     private static let current = getenv("EARSHOT_MUTANT").map { String(cString: $0) } ?? ""
 
