@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// The control socket is as hostile a place as the network: a caller that is let in may say anything, and any other user may knock.
+/// Attacks on the control socket. It is as hostile as the network: an admitted caller may send anything, and any other user may try to
+/// connect.
 extension HostileTests {
     @Suite struct Control {
         @Test("socket open to everyone: connections that come and go leave nothing") func comingAndGoing() throws {
@@ -46,7 +47,7 @@ extension HostileTests {
             let daemon = try VictimDaemon()
             let lengths = ["Transfer-Encoding: chunked", "Content-Length: 9223372036854775807", "Content-Length: 104857600"]
             let blanks = [UInt8](repeating: 32, count: 65_536)
-            // Until it is cut off.
+            // Sends until the daemon closes the connection.
             var body: PlainSocket?
             try Attack(daemon: daemon, memoryLimit: 48 << 20).run("endless bodies", count: lengths.count * 1_000) { number in
                 let length = lengths[number / 1_000]
@@ -60,7 +61,7 @@ extension HostileTests {
                 let chunk = length.hasPrefix("T") ? Array("10000\r\n".utf8) + blanks + [13, 10] : blanks
                 guard !socket.send(chunk, patience: 2) || number % 1_000 == 999 else { return }
                 let answer = String(decoding: socket.receive() ?? [], as: UTF8.self)
-                // Where everything was sent before the answer was read, the connection may be reset with it.
+                // If everything was sent before the answer was read, the connection may be reset and the answer lost.
                 #expect(answer.isEmpty || answer.hasPrefix("HTTP/1.1 413"), "\(answer.prefix(100))")
                 body = nil
             }
@@ -70,7 +71,7 @@ extension HostileTests {
         @Test("descriptor exhaustion: a flood of the control socket with 64 descriptors") func descriptorsOfControl() throws {
             let daemon = try VictimDaemon(descriptors: 64)
             var flood = try (0..<200).map { _ in try PlainSocket(path: daemon.socket) }
-            // A second, until it has taken what it can.
+            // Waits a second, until the daemon has accepted as many as it can.
             try daemon.outlasts(&flood, settling: 1_000_000, "control socket without descriptors") {
                 let status = try daemon.call("GET", "/v1/status").status
                 #expect(status == 200)
@@ -99,7 +100,7 @@ extension HostileTests {
         func anotherUser() throws {
             let daemon = try VictimDaemon()
             #expect(try self.asNobody("GET", "/v1/status", daemon) == 7, "curl's word for a connection that is refused")
-            // Even where the directory and the socket let every user in, the kernel says who it is.
+            // Even if the directory and the socket admit every user, the kernel tells the caller's identity.
             for path in [daemon.place, daemon.socket] { chmod(path, 0o777) }
             #expect(try self.asNobody("GET", "/v1/status", daemon, expecting: "forbidden") == 0)
             let json = #"{"to":["x"],"path":"/etc/shadow"}"#
@@ -107,7 +108,7 @@ extension HostileTests {
             #expect(daemon.isAlive)
         }
 
-        /// curl's exit code as the user nobody, and 1 where the answer does not hold the word.
+        /// Returns curl's exit code as the user nobody, or 1 if the answer does not contain the word.
         private func asNobody(
             _ method: String, _ path: String, _ daemon: VictimDaemon, json: String = "", expecting word: String = ""
         ) throws -> Int32 {

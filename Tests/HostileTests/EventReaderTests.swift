@@ -1,13 +1,12 @@
 import Testing
 
 extension HostileTests.Control {
-    /// What readers cost is bounded while they read nothing of what they asked for. Measured on a daemon of its own: beside other tests in
-    /// one process, it would measure those too.
+    /// The memory of event readers is bounded even if they read nothing. Measured on a separate daemon, without other tests in the process.
     @Test("socket open to everyone: hundreds of readers of events that read nothing") func manyReaders() throws {
         let daemon = try VictimDaemon()
         let before = daemon.memory
         let request = Array("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
-        // As many connections as a process may hold by default, less what else is open here.
+        // As many connections as a process may hold by default, less the descriptors that are open here.
         let readers = try (0..<900).map { _ in try PlainSocket(path: daemon.socket) }
         for reader in readers { reader.send(request) }
         for reader in readers {

@@ -5,10 +5,10 @@ import NIOCore
 import Testing
 
 extension HostileTests {
-    /// Every field of every frame whose values end in the API, at its extremes: frame, store, JSON, and our own client, whose every listing
-    /// and watcher has to go on.
+    /// Every field of every frame whose values reach the API, at its extremes. The values pass through frame, store, JSON, and our own
+    /// client, whose listings and watchers must all keep working.
     @Suite struct Extremes {
-        /// What a client says of what it cannot read.
+        /// A client's messages about unreadable values.
         private static let complaints = ["cannot be read", "unknown field", "protocol error", "is missing", "not a time"]
 
         @Test("values that we store and then cannot read: every field at its extremes, at every command, after a restart too")
@@ -22,7 +22,7 @@ extension HostileTests {
             try Self.extremeReceipts(daemon)
             try Self.extremeInvitations()
             try Self.look(at: daemon)
-            // What was stored is read by the next run, and by a client that has seen nothing of it.
+            // The stored values are read by the next run, and by a client that has not seen them before.
             let again = try VictimDaemon(settings: policy) { place in
                 kill(daemon.pid, SIGKILL)
                 while daemon.isAlive { usleep(10_000) }
@@ -39,7 +39,7 @@ extension HostileTests {
             #expect(files.status == 0, "\(files.output)")
         }
 
-        /// Every listing, as text and as JSON, and every watcher for a second.
+        /// Runs every listing, as text and as JSON, and every watcher for a second.
         private static func look(at daemon: VictimDaemon) throws {
             let listings = [
                 ["status"], ["peers"], ["sessions"], ["invitations"], ["file", "list"], ["stream", "list"],
@@ -66,7 +66,7 @@ extension HostileTests {
 
         // MARK: Frames
 
-        /// A peer whose name is as long and as odd as one may be, in a session.
+        /// Returns a peer in a session, with a name as long and as odd as possible.
         private static func member(of daemon: VictimDaemon, _ name: String = HostileText.formats) throws -> (WirePeer, SessionID) {
             let peer = try WirePeer(port: daemon.port, name: name)
             try peer.prove()
@@ -83,7 +83,7 @@ extension HostileTests {
             [], [0], [0xFF], Array(HostileText.acts.utf8), Array("\u{2028}\u{0}\"\\".utf8), [0xED, 0xA0, 0x80],
             Array(repeating: 0x1B, count: WireLimits.messageBody),
         ]
-        /// Each extreme at least once beside ordinary ones.
+        /// Each extreme at least once, with ordinary other fields.
         private static let messages: [(time: Int64, type: String, body: [UInt8])] =
             Self.times.map { ($0, "text/plain", Array("x".utf8)) } + Self.types.map { (0, $0, Array("x".utf8)) }
             + Self.bodies.map { (0, "text/plain", $0) } + Self.bodies.map { (.max, "application/x", $0) }
@@ -107,13 +107,13 @@ extension HostileTests {
             }
         }
 
-        /// Live readers: nothing else has unreliable messages. Of this peer's alone, so that the others stay unread.
+        /// Live readers, the only ones that get unreliable messages. They select this peer, so that the others' messages stay unread.
         private static func extremeLiveMessages(_ daemon: VictimDaemon) throws {
             let (peer, session) = try Self.member(of: daemon)
             let live = try daemon.background(["receive", "--follow", "--from", "\(peer.id)"], seconds: 10)
             let deadline = ContinuousClock.now + .seconds(10)
             while !VictimDaemon.text(live).contains("subscribed"), ContinuousClock.now < deadline {
-                // Whether it listens yet, its output says.
+                // Its output tells whether it is listening yet.
                 try peer.send(Self.unreliable("subscribed", 0, session))
                 try peer.roundTrip()
                 usleep(20_000)
@@ -132,7 +132,7 @@ extension HostileTests {
                     body: ByteBuffer(string: text)))
         }
 
-        /// What words a peer may give with a refusal, and how an end may look.
+        /// The explanations that a peer may give with a refusal, and other possible ends.
         private static let refusals = [
             Refusal(code: WireErrorCode(rawValue: 0), explanation: ""),
             Refusal(code: WireErrorCode(rawValue: .max), explanation: HostileText.acts),
@@ -172,7 +172,7 @@ extension HostileTests {
                     }
                 }
             }
-            // Whole ones, with digests that are none, and with their own.
+            // Complete resources, with invalid digests and with the right one.
             for digest in [[0xFF], Array(repeating: 0xFF, count: WireLimits.digest), Array(SHA256.hash(data: [UInt8]()))] {
                 let (id, isAccepted) = try offer(.file, 0, "empty")
                 try #require(isAccepted)
@@ -188,7 +188,7 @@ extension HostileTests {
             #expect(try awaitEnd(id))
         }
 
-        /// A directory of empty files (`Trees` in the specification), all with these times and every permission bit.
+        /// Returns a directory of empty files (`Trees` in the specification), with these times and every permission bit.
         private static func tree(times: [Int64]) -> [UInt8] {
             var entries: [UInt8] = []
             func append(_ value: some FixedWidthInteger) { Swift.withUnsafeBytes(of: value.bigEndian) { entries += $0 } }
@@ -216,7 +216,7 @@ extension HostileTests {
                 }
             }
             try peer.roundTrip()
-            // One that says why it goes, at its extremes.
+            // A peer that explains its refusal, at the extremes.
             try peer.send(.refusal(Self.refusals[1]))
         }
 
@@ -233,7 +233,7 @@ extension HostileTests {
             }
         }
 
-        /// Those that wait for a person, at a daemon that asks one.
+        /// Tests invitations that wait for a user's decision, on a daemon that asks.
         private static func extremeInvitations() throws {
             let daemon = try VictimDaemon()
             let contexts: [[UInt8]] = [

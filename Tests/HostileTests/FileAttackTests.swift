@@ -6,7 +6,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-/// Attacks with files: by what is in the transfer, and by what is planted on the disk meanwhile.
+/// Attacks with files, by the content of transfers and by entries that are planted on disk meanwhile.
 extension HostileTests {
     @Suite struct Files {
         private let settings = "[invitations]\nfrom_unknown = accept\n"
@@ -54,13 +54,13 @@ extension HostileTests {
 
         @Test("disk fill: 2^63 declared, and a gigabyte where a kilobyte was declared") func sizes() throws {
             let daemon = try VictimDaemon(settings: self.settings)
-            // Each by a peer of its own, which has a session, and loses its connection.
+            // Each strike comes from a new peer, which has a session, and loses its connection.
             try Attack(daemon: daemon, isByStrangers: false).run("disk fill", count: Scale.of(50)) { number in
                 let peer = try WirePeer(port: daemon.port).prove()
                 let session = try peer.join()
                 let huge = try self.offer(peer, session, "huge", size: UInt64(Int64.max)).refusal
                 #expect(huge == .noSpace || huge == .tooLarge)
-                // Of those before, one kilobyte each.
+                // Earlier peers have left at most one kilobyte each.
                 #expect(self.spool(daemon).count <= number)
                 let (id, refusal) = try self.offer(peer, session, "small", size: 1024)
                 #expect(refusal == nil)
@@ -97,7 +97,7 @@ extension HostileTests {
                 defer { swapping.stop() }
                 let peer = try WirePeer(port: daemon.port).prove()
                 let session = try peer.join()
-                // For a minute at full scale, as the list says; else for as many files as take a moment.
+                // For a minute at full scale, as the list says; otherwise for a few files.
                 let (began, least) = (ContinuousClock.now, Scale.of(400))
                 var sent = 0
                 while sent < least || Scale.isFull && ContinuousClock.now - began < .seconds(60) {
@@ -135,7 +135,7 @@ extension HostileTests {
             let session = try peer.join()
             #expect(try self.offer(peer, session, "innocent", size: 10).refusal != nil)
             #expect(try FileManager.default.contentsOfDirectory(atPath: outside) == [])
-            // All threads but the one that makes threads for a person's directory.
+            // All threads except the one that starts threads for a user's directory.
             let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.pid)/task")
             for thread in threads {
                 let status = VictimDaemon.text("/proc/\(daemon.pid)/task/\(thread)/status")
@@ -147,7 +147,7 @@ extension HostileTests {
     }
 }
 
-/// Puts a link in a file's place over and over, until told to stop.
+/// Replaces a file with a link repeatedly, until told to stop.
 private final class Swapping: Sendable {
     private let isOver = Atomic(false)
     private let swaps = Atomic(0)

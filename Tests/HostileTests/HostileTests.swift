@@ -1,4 +1,5 @@
 import Testing
 
-/// The attacks of `threats.txt` on the real program: one daemon a test, one test at a time, since it is memory and time that are looked at.
+/// The attacks of `threats.txt` on the real program. Each test has its own daemon, and tests run one at a time, because they measure memory
+/// and time.
 @Suite(.serialized, .timeLimit(.minutes(10))) enum HostileTests {}

@@ -3,30 +3,29 @@ import EarshotWire
 import Foundation
 import Testing
 
-/// How often the floods of these tests strike: a tenth of the whole figures that they name, unless EARSHOT_HOSTILE_SCALE
-/// says 10 ("Attacks" in EarshotCore's Testing.md).
+/// The scale of the floods: a tenth of the full figures, unless EARSHOT_HOSTILE_SCALE is 10 ("Attacks" in EarshotCore's Testing.md).
 enum Scale {
     static let factor = max(1, ProcessInfo.processInfo.environment["EARSHOT_HOSTILE_SCALE"].flatMap { Int($0) } ?? 1)
-    /// A tenth of the whole figure, times the factor.
+    /// Returns a tenth of the full figure, times the factor.
     static func of(_ whole: Int) -> Int { whole / 10 * min(10, self.factor) }
-    /// Whether it strikes with the whole figures.
+    /// Whether the floods use the full figures.
     static var isFull: Bool { self.factor >= 10 }
-    /// Whether the daemon under attack is a release build, by the place that EARSHOT_BIN names.
+    /// Whether the daemon under attack is a release build, judged by the path in EARSHOT_BIN.
     static let isRelease = ProcessInfo.processInfo.environment["EARSHOT_BIN"]?.contains("release") == true
 }
 
-/// A session that goes on through an attack: messages are sent and acknowledged all the while, and the time of each is taken.
+/// A session that continues during an attack: messages are sent and acknowledged throughout, and each is timed.
 final class LiveSession {
     private let peer: WirePeer
     private let session: SessionID
     private var sequence: UInt64 = 0
 
-    /// A friend, whom the daemon's own user trusts: whatever the policy says of strangers, its session stands.
+    /// Creates a session of a friend, whom the daemon's user trusts. The session is accepted whatever the policy for strangers.
     convenience init(with daemon: VictimDaemon, from: String = "127.9.9.9") throws {
         try self.init(port: daemon.port, key: try Self.makeFriend(of: daemon), from: from)
     }
 
-    /// The same by a key that is trusted already; waits that long for each of the daemon's words, in milliseconds.
+    /// Creates a session with a trusted key. `patience` is the time limit for each of the daemon's frames, in milliseconds.
     init(port: UInt16, key: P256.Signing.PrivateKey, from: String = "127.9.9.9", patience: Int32 = 10_000) throws {
         self.peer = try WirePeer(port: port, key: key, name: "friend", from: from)
         self.peer.patience = patience
@@ -34,7 +33,7 @@ final class LiveSession {
         self.session = try self.peer.join()
     }
 
-    /// A key that the daemon's own user trusts.
+    /// Returns a key that the daemon's user trusts.
     static func makeFriend(of daemon: VictimDaemon) throws -> P256.Signing.PrivateKey {
         let key = P256.Signing.PrivateKey()
         let id = PeerID(subjectPublicKeyInfo: key.publicKey.derRepresentation)
@@ -42,14 +41,14 @@ final class LiveSession {
         return key
     }
 
-    /// Asks for a sign of life, of the node itself and not only of the connection; milliseconds to the answer.
+    /// Asks the node itself for a sign of life, not only the connection. Returns the milliseconds until the answer.
     func ping() throws -> Double {
         let began = ContinuousClock.now
         try self.peer.roundTrip()
         return Self.milliseconds(since: began)
     }
 
-    /// Sends a message; milliseconds until it is acknowledged, which is when it is on disk.
+    /// Sends a message. Returns the milliseconds until it is acknowledged, which means that it is on disk.
     func message() throws -> Double {
         self.sequence += 1
         let (id, frame) = self.peer.message("still here", in: self.session, sequence: self.sequence)
@@ -68,27 +67,27 @@ final class LiveSession {
     }
 }
 
-/// What an attack did to the daemon: taken before and after, and while it lasted.
+/// The effects of an attack on the daemon, measured before, during and after it.
 struct Attack {
     let daemon: VictimDaemon
-    /// What the daemon may grow by, in bytes.
+    /// The most growth of the daemon, in bytes.
     var memoryLimit = 16 << 20
 
-    /// Whether the attackers are strangers, who change nothing that is stored.
+    /// Whether the attackers are strangers, which must not change the store.
     var isByStrangers = true
 
-    /// Runs the attack against a daemon with a live session, and holds the daemon to what is asked of it in all of them: the same process,
-    /// bounded memory, a store that is byte for byte what it was, the live session answers within 100 ms all the while, and its messages
-    /// are taken afterwards. At full scale 99 of 100 answers have to come in that time; on a machine that does other things too, half.
+    /// Runs the attack against a daemon with a live session, and checks the common requirements. The process must be the same, with bounded
+    /// memory and an unchanged store, byte for byte. The live session must answer within 100 ms throughout, and its messages must be
+    /// accepted afterwards. At full scale, 99 of 100 answers must arrive in that time; otherwise half of them, as the machine may be busy.
     ///
-    /// `strike` is called with a number that rises, `count` times.
+    /// `strike` is called `count` times with an ascending number.
     func run(_ name: String, count: Int, _ strike: (Int) throws -> Void) throws {
         let live = try LiveSession(with: self.daemon)
         for _ in 0..<20 { _ = try live.message() }
         let (before, store) = (self.daemon.memory, self.daemon.store)
         var peak = before
         var times: [Double] = []
-        // A hundred looks at it, or a few more, spread over the attack.
+        // About a hundred measurements, spread over the attack.
         let step = max(1, count / 100)
         for number in 0..<count {
             try strike(number)

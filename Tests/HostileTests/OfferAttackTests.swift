@@ -3,10 +3,10 @@ import Foundation
 import NIOCore
 import Testing
 
-/// Offers and streams of a member that come and go: they cost little to make, and must cost others next to nothing.
+/// Repeated offers and streams of a member: they are cheap to send, and must cost others next to nothing.
 extension HostileTests {
     @Suite struct Offers {
-        /// What a member sends again and again.
+        /// The frames that a member sends repeatedly.
         private enum Flood: String, CaseIterable {
             case offers = "offers and cancels"
             case streams = "streams opened and aborted"

@@ -1,10 +1,10 @@
 import Glibc
 
-/// A stream socket that does what it is told and nothing more: bytes out, bytes in, with a time limit on waiting.
+/// A plain blocking stream socket with a time limit on waiting.
 final class PlainSocket {
     let descriptor: CInt
 
-    /// To a TCP port of this machine, from one of its loopback addresses.
+    /// Connects to a TCP port of this machine, from one of its loopback addresses.
     init(port: UInt16, from source: String = "127.0.0.1") throws {
         self.descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard self.descriptor >= 0 else { throw SocketFailure(action: "socket") }
@@ -14,7 +14,7 @@ final class PlainSocket {
         try self.act("connect", Self.address("127.0.0.1", port)) { connect(self.descriptor, $0, $1) }
     }
 
-    /// To a Unix socket.
+    /// Connects to a Unix socket.
     init(path: String) throws {
         self.descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard self.descriptor >= 0 else { throw SocketFailure(action: "socket") }
@@ -42,14 +42,14 @@ final class PlainSocket {
         }
     }
 
-    /// The descriptor, which is the caller's to close, of a socket that begins to connect and never blocks.
+    /// Returns the descriptor of a socket that begins to connect and never blocks. The caller must close it.
     static func begin(port: UInt16, from source: String) throws -> CInt {
         let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(AF_INET, kind, 0)
         guard descriptor >= 0 else { throw SocketFailure(action: "socket") }
         var one: CInt = 1
         setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<CInt>.size))
-        // The port is chosen when the other end is known: thousands of connections from one address come one after another.
+        // The port is chosen once the other end is known, so that one address can make thousands of connections in sequence.
         setsockopt(descriptor, CInt(IPPROTO_IP), IP_BIND_ADDRESS_NO_PORT, &one, socklen_t(MemoryLayout<CInt>.size))
         guard Self.act(Self.address(source, 0), { bind(descriptor, $0, $1) }) == 0,
             Self.act(Self.address("127.0.0.1", port), { connect(descriptor, $0, $1) }) == 0 || errno == EINPROGRESS
@@ -69,7 +69,7 @@ final class PlainSocket {
         return address
     }
 
-    /// Sends all of it; `false` once the other side has closed, or has taken nothing for the time in seconds.
+    /// Sends all bytes; `false` if the other side has closed, or has accepted nothing for the time in seconds.
     @discardableResult
     func send(_ bytes: [UInt8], patience: Int = 10) -> Bool {
         var limit = timeval(tv_sec: patience, tv_usec: 0)
@@ -83,7 +83,7 @@ final class PlainSocket {
         return true
     }
 
-    /// What has come, at least a byte; empty at the end of the connection, `nil` when nothing came within the time in milliseconds.
+    /// Returns received bytes, at least one; empty at the end of the connection, `nil` if nothing arrived within the time in milliseconds.
     func receive(within milliseconds: Int32 = 10_000) -> [UInt8]? {
         var poller = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
         guard poll(&poller, 1, milliseconds) > 0 else { return nil }
@@ -92,7 +92,7 @@ final class PlainSocket {
         return count > 0 ? Array(buffer[..<count]) : []
     }
 
-    /// Everything until the other side closes; `nil` where it does not within the time.
+    /// Returns all bytes until the other side closes; `nil` if it does not within the time.
     func receiveAll(within milliseconds: Int32 = 15_000) -> [UInt8]? {
         var all: [UInt8] = []
         while let piece = self.receive(within: milliseconds) {
@@ -102,7 +102,7 @@ final class PlainSocket {
         return nil
     }
 
-    /// Says that nothing more comes.
+    /// Closes the sending direction.
     func finishSending() { shutdown(self.descriptor, CInt(SHUT_WR)) }
 }
 

@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// What holds of the files of the repository.
+/// Checks of the files of the repository.
 @Suite struct RepositoryTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().path
 
-    /// Files and directories, whether git knows them yet or not, but for git's own and for what was built.
+    /// Returns all files and directories, tracked or not, except git's own and build products.
     private static func paths() throws -> [String] {
         let files = FileManager.default
         let top = try files.contentsOfDirectory(atPath: Self.root).filter { $0 != ".git" && !$0.hasPrefix(".build") }
@@ -20,14 +20,14 @@ import Testing
         Dictionary(grouping: names) { $0.lowercased() }.values.filter { $0.count > 1 }
     }
 
-    /// A file system that takes such names for one, as a Mac's does, keeps one of the two.
+    /// A case-insensitive file system, like a Mac's, would keep only one of two such paths.
     @Test func noPathsDifferInLetterCaseAlone() throws {
         let paths = try Self.paths()
         try #require(paths.contains("Tests/HostileTests/RepositoryTests.swift"))
         #expect(Self.alike(paths) == [])
     }
 
-    /// A module's name names its files in .build, wherever its sources are.
+    /// The build names files after the modules in .build, wherever their sources are.
     @Test func noModulesDifferInLetterCaseAlone() throws {
         let package = try String(contentsOfFile: "\(Self.root)/Package.swift", encoding: .utf8)
         let modules = package.matches(of: /(?:[tT]arget|systemLibrary)\(\s*name: "([^"]+)"/).map { String($0.1) }
@@ -35,7 +35,7 @@ import Testing
         #expect(Self.alike(modules) == [])
     }
 
-    /// From the first such sleep on, libdispatch wakes the process up every second: an idle daemon would never sleep.
+    /// After the first such sleep, libdispatch wakes the process every second, so an idle daemon would never sleep.
     @Test(arguments: ["Earshot", "EarshotDiscovery", "earshotd"]) func theDaemonSleepsByItsOwnTimers(_ module: String) throws {
         let sources = "\(Self.root)/Sources/\(module)"
         let names = FileManager.default.enumerator(atPath: sources)?.compactMap { $0 as? String } ?? []

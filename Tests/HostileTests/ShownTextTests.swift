@@ -3,11 +3,11 @@ import Foundation
 import NIOCore
 import Testing
 
-/// Strings that a peer may send, and what would happen if a reader believed them.
+/// Dangerous strings that a peer may send.
 enum HostileText {
-    /// Moves the cursor, turns the direction round, hides, ends a line.
+    /// Moves the cursor, reverses the direction, hides text, ends a line.
     static let acts = "\u{1B}[1A\u{1B}[2K\u{9B}1A\u{202E}\u{2066}\u{200B}\u{FEFF}\u{7F}\n\rforged: line\u{2028}\t\u{E0041}"
-    /// The same without control characters, as a display name may be.
+    /// The same effects without control characters, as in a valid display name.
     static let formats = "x\u{202E}\u{2066}\u{200B}\u{FEFF}\u{2028}y"
     /// Names that must never become a path.
     static let names = [
@@ -15,7 +15,7 @@ enum HostileText {
         "\u{1B}[1A", "\u{202E}\u{200B}", "   ", "a\u{301}/b", "\u{2F}", "a\u{9B}1A", "\r",
     ]
 
-    /// Whether a terminal or a reader of a log would be misled: a raw byte of what acts.
+    /// Returns a raw scalar that would mislead a terminal or a reader of a log.
     static func acts(in text: String) -> Unicode.Scalar? {
         text.unicodeScalars.first { scalar in
             switch scalar.properties.generalCategory {
@@ -44,7 +44,7 @@ extension HostileTests {
             try peer.next { frame -> Void? in
                 if case .messageReceipts(let receipts) = frame, receipts.contains(where: { $0.id == id }) { () } else { nil }
             }
-            // An offer whose name may be a file's, one whose may not, and one that its sender gives up with words.
+            // An offer with a valid file name, one with an invalid name, and one that its sender cancels with an explanation.
             for name in [HostileText.formats, HostileText.acts] {
                 let id = ResourceID.random()
                 try peer.send(.resourceOffer(ResourceOffer(session: session, id: id, kind: .file, size: 10, name: name)))
@@ -69,7 +69,7 @@ extension HostileTests {
 
         private func look(at daemon: VictimDaemon, _ commands: [String]...) throws {
             for words in commands {
-                // A watcher that never ends is cut off; what it wrote is looked at all the same.
+                // A watcher never ends on its own. It is stopped, and its output is checked too.
                 let output = words[0] == "events" ? try daemon.watch(words) : try daemon.run(words)
                 #expect(HostileText.acts(in: output) == nil, "earshot \(words[0]) shows \(output.debugDescription)")
                 #expect(!output.split(separator: "\n").contains { $0.hasPrefix("forged: line") }, "earshot \(words[0]) shows a forged line")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The list of threats and the tests that answer them, in `threats.txt`: a row without a test, or a test that is gone, fails.
+/// The list of threats with their tests, in `threats.txt`. A row without a test, or a test that no longer exists, fails.
 @Suite struct ThreatTableTests {
     private static let place = (#filePath as NSString).deletingLastPathComponent
 
@@ -19,7 +19,7 @@ import Testing
             }
             let parts = line.dropFirst(4).split(separator: ".")
             try #require(parts.count == 2, "\(line)")
-            // Two targets may each have a file of the name.
+            // Two targets may each have a file with that name.
             let sources = try files.filter { ($0 as NSString).lastPathComponent == "\(parts[0]).swift" }.map {
                 try String(contentsOfFile: "\(tests)/\($0)", encoding: .utf8)
             }

@@ -3,19 +3,19 @@ import Foundation
 import Glibc
 import Testing
 
-/// A real `earshotd` under attack, on loopback and without discovery; gone with the value, its state too.
+/// A real `earshotd` under attack, on loopback and without discovery. The daemon and its state are removed with the value.
 final class VictimDaemon {
     let pid: pid_t
     let port: UInt16
-    /// Settings, state, socket and log.
+    /// The directory of settings, state, socket and log.
     let place: String
     private let binaries: String
-    /// Hears what the daemon tells systemd, where it was asked to.
+    /// The receiver of the daemon's notifications to systemd, if requested.
     let manager: NotifySocket?
     var socket: String { "\(self.place)/s" }
 
-    /// Starts it and waits until it serves; `descriptors` is its limit on open files, `watchdog` the time after which systemd would kill it, in
-    /// seconds.
+    /// Starts the daemon and waits until it serves. `descriptors` is its limit on open files, `watchdog` the time after which systemd would
+    /// kill it, in seconds.
     init(
         settings: String = "", descriptors: Int = 4096, watchdog: Int? = nil, prepare: (String) throws -> Void = { _ in }
     ) throws {
@@ -52,7 +52,7 @@ final class VictimDaemon {
     }
 
     private static func findBinaries() -> String? {
-        // Beside the tests' own program, which `swift test` gives as an argument.
+        // The directory of the tests' own program, which `swift test` passes as an argument.
         let beside = CommandLine.arguments.map { ($0 as NSString).deletingLastPathComponent }
         let places = [ProcessInfo.processInfo.environment["EARSHOT_BIN"] ?? ""] + beside
         return places.first { access("\($0)/earshotd", X_OK) == 0 }
@@ -75,30 +75,30 @@ final class VictimDaemon {
         return pid
     }
 
-    // MARK: - What it is like
+    // MARK: - State of the daemon
 
     static func text(_ path: String) -> String { String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self) }
 
-    /// Whether the process that was started still runs: neither crashed nor replaced.
+    /// Whether the started process still runs: neither crashed nor replaced.
     var isAlive: Bool {
         var status: CInt = 0
         return waitpid(self.pid, &status, WNOHANG) == 0
     }
 
-    /// Bytes in memory.
+    /// The resident memory, in bytes.
     var memory: Int {
         let line = Self.text("/proc/\(self.pid)/status").split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
         return (line?.split(whereSeparator: { !$0.isNumber }).first.flatMap { Int($0) } ?? 0) * 1024
     }
 
-    /// Seconds of processor time so far.
+    /// The seconds of processor time so far.
     var processorTime: Double {
         let fields = Self.text("/proc/\(self.pid)/stat").split(separator: " ")
         return fields.count > 14 ? ((Double(fields[13]) ?? 0) + (Double(fields[14]) ?? 0)) / Double(sysconf(CInt(_SC_CLK_TCK))) : 0
     }
 
-    /// Holds it to what it owes a flood that took its descriptors: it idles meanwhile, once it had `settling` microseconds, and serves
-    /// `next` soon after the flood has gone.
+    /// Checks the daemon during a flood that took its descriptors: it idles, after `settling` microseconds, and serves `next` soon after
+    /// the flood has ended.
     func outlasts(_ flood: inout [PlainSocket], settling: useconds_t, _ name: String, next: () throws -> Void) throws {
         usleep(settling)
         let began = self.processorTime
@@ -115,17 +115,17 @@ final class VictimDaemon {
 
     var log: String { Self.text("\(self.place)/log") }
 
-    /// The store, byte for byte: the database and what was written ahead of it.
+    /// The store, byte for byte: the database and its write-ahead log.
     var store: [Data?] { ["", "-wal"].map { FileManager.default.contents(atPath: "\(self.place)/state/earshot.db" + $0) } }
 
-    // MARK: - Its own user
+    // MARK: - The daemon's user
 
-    /// A call of the API by a client that sends one request: the status and the body.
+    /// Calls the API with a client that sends one request. Returns the status and the body.
     func call(_ method: String, _ path: String, json: String? = nil) throws -> (status: Int, body: String) {
         try Self.call(method, path, json: json, at: self.socket)
     }
 
-    /// The same by way of a socket's path; waits that long for each piece of the answer, in milliseconds.
+    /// Calls the API through a socket's path. `patience` is the time limit for each piece of the answer, in milliseconds.
     static func call(
         _ method: String, _ path: String, json: String? = nil, at place: String, patience: Int32 = 15_000
     ) throws -> (status: Int, body: String) {
@@ -139,38 +139,38 @@ final class VictimDaemon {
         return (status, parts.count > 1 ? String(parts[1]) : "")
     }
 
-    /// The bytes of a call.
+    /// Returns the bytes of a call.
     static func request(_ method: String, _ path: String, json: String? = nil) -> [UInt8] {
         var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
         if let json { head += "Content-Type: application/json\r\nContent-Length: \(json.utf8.count)\r\n" }
         return Array((head + "\r\n" + (json ?? "")).utf8)
     }
 
-    /// The API has not answered, or with this.
+    /// The error for a missing or unexpected answer of the API.
     struct NoAnswer: Error { let what: String }
 
-    /// What the API answers there.
+    /// Returns the decoded answer of the API for a path.
     func decoded<Value: Decodable>(_ type: Value.Type, at path: String) throws -> Value {
-        // The body may come in chunks; its JSON is one line of them.
+        // The body may be chunked; its JSON is one line among the chunks.
         let json = try self.call("GET", path).body.split(separator: "\r\n").first { $0.hasPrefix("{") } ?? ""
         return try JSONDecoder().decode(type, from: Data(json.utf8))
     }
 
-    /// The command line, with both its outputs.
+    /// Runs a command, and returns its exit status and both outputs.
     func earshot(_ arguments: String...) throws -> (status: CInt, output: String) { try self.begin(arguments) }
 
-    /// What a command writes, to either output.
+    /// Runs a command, and returns both outputs.
     func run(_ arguments: [String]) throws -> String { try self.begin(arguments).output }
 
-    /// What a command that does not end by itself has written after a second.
+    /// Returns the output after a second of a command that does not end on its own.
     func watch(_ arguments: [String]) throws -> String { try self.begin(arguments, prefix: ["/usr/bin/timeout", "1"]).output }
 
-    /// Begins a command that a test looks at while it runs: the file that it writes to, with both its outputs. It ends after that time.
+    /// Starts a command that a test observes while it runs, for that time. Returns the file with both its outputs.
     func background(_ arguments: [String], seconds: Int) throws -> String {
         let output = "\(self.place)/cli-\(UUID().uuidString)"
         let words = (["/usr/bin/timeout", "\(seconds)", "\(self.binaries)/earshot"] + arguments + ["--socket", self.socket])
             .map { "'\($0)'" }.joined(separator: " ")
-        // The shell ends at once, and no process has to wait for its child.
+        // The shell ends at once, so no process has to wait for its child.
         #expect(try Self.run("\(words) >'\(output)' 2>&1 &") == 0)
         return output
     }
@@ -181,7 +181,7 @@ final class VictimDaemon {
         return (Self.status(of: pid), Self.text(output))
     }
 
-    /// The exit code of a line of shell.
+    /// Runs a line of shell. Returns its exit code.
     static func run(_ script: String) throws -> CInt { self.status(of: try self.spawn(["/bin/sh", "-c", script])) }
 
     private static func status(of pid: pid_t) -> CInt {

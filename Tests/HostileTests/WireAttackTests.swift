@@ -4,20 +4,20 @@ import Foundation
 import NIOCore
 import Testing
 
-/// Attacks on the port of a real daemon, by strangers and by peers with a proven key. The same rules are held one by one, inside one
-/// process, by HostilePeerTests in EarshotTests; here it is the process that must stand.
+/// Attacks on the port of a real daemon, by strangers and by peers with a proven key. HostilePeerTests in EarshotTests checks the same
+/// rules one by one within one process; here the process must survive.
 extension HostileTests {
     @Suite struct Wire {
         @Test("pre-authentication exhaustion: 2,000 idle connections of one byte") func idleConnections() throws {
             let daemon = try VictimDaemon(settings: "[invitations]\nfrom_unknown = accept\n")
             var held: [PlainSocket] = []
             try Attack(daemon: daemon).run("idle connections", count: 2_000) { number in
-                // From as many addresses as the limit on each needs.
+                // From as many addresses as the limit per address requires.
                 let socket = try PlainSocket(port: daemon.port, from: "127.1.\(number / 800).\(1 + number / 4 % 200)")
                 socket.send([WireLimits.preamble[0]])
                 held.append(socket)
             }
-            // The oldest gave way, and a new peer is let in at once.
+            // The oldest connections were evicted, and a new peer is admitted at once.
             #expect(held.first?.receive() == [])
             try WirePeer(port: daemon.port, name: "late").prove().roundTrip()
             withExtendedLifetime(held) {}
@@ -29,7 +29,7 @@ extension HostileTests {
             var slow: [PlainSocket] = []
             try Attack(daemon: daemon).run("endless hellos", count: 60) { number in
                 let endless = try PlainSocket(port: daemon.port, from: "127.2.0.\(1 + number)")
-                // The first 8 KiB are no hello; whatever follows is never taken.
+                // The first 8 KiB are not a hello, and no later bytes are read.
                 let isTaken = endless.send(WireLimits.preamble + header + [UInt8](repeating: 1, count: 1 << 20), patience: 1)
                 #expect(!isTaken || endless.receiveAll() != nil)
                 let one = try PlainSocket(port: daemon.port, from: "127.3.0.\(1 + number)")
@@ -41,7 +41,7 @@ extension HostileTests {
             }
         }
 
-        /// Every length at its edges for every type of frame, as a stranger and as a proven peer; one byte at a time.
+        /// Every boundary length for every type of frame, as a stranger and as a proven peer, one byte at a time.
         @Test("lengths: 0, max, max+1, 2^31-1, 2^31 and 2^32-1 in every frame's header, split at every byte") func lengths() throws {
             let daemon = try VictimDaemon(settings: "[invitations]\nfrom_unknown = accept\n")
             var types = FrameType.allCases.map { ($0.rawValue, UInt32($0.payloadLimit)) }
@@ -56,14 +56,14 @@ extension HostileTests {
                         #expect(stranger.receiveAll() != nil, "\(type) of \(length) bytes ends a stranger's connection")
                     }
                 }
-                // One that is proven may send more, and hears why it may not send this.
+                // A proven peer may send more, and is told why this frame is refused.
                 strikes.append {
                     let peer = try WirePeer(port: daemon.port).prove()
                     for byte in withUnsafeBytes(of: (limit + 1).bigEndian, { Array($0) }) + [type] { peer.socket.send([byte]) }
                     #expect(try peer.refusal() == .protocolViolation, "\(type) of \(limit + 1) bytes")
                 }
             }
-            // Nothing in a frame, and lengths inside it that lead out of it.
+            // Empty frames, and inner lengths beyond the end of the frame.
             for type in FrameType.allCases where type != .goodbye {
                 strikes.append {
                     let peer = try WirePeer(port: daemon.port).prove()
@@ -108,9 +108,9 @@ extension HostileTests {
         @Test("descriptor exhaustion: a flood with 64 descriptors") func descriptors() throws {
             let daemon = try VictimDaemon(descriptors: 64)
             var flood: [PlainSocket] = []
-            // More than its descriptors and its backlog take is never answered: that is not waited for.
+            // Connections beyond its descriptors and its backlog are never answered, and the test does not wait for them.
             for number in 0..<200 { flood.append(try PlainSocket(port: daemon.port, from: "127.5.0.\(1 + number)")) }
-            // Those that gave way have gone after a while, and the rest only sits there.
+            // Evicted connections have ended after a while, and the remaining ones are idle.
             try daemon.outlasts(&flood, settling: 2_000_000, "descriptor exhaustion") {
                 try WirePeer(port: daemon.port, name: "late", from: "127.6.0.1").prove().roundTrip()
             }

@@ -2,15 +2,15 @@ import Crypto
 import EarshotWire
 import NIOCore
 
-/// A peer that speaks the protocol by hand, in plaintext or through a tunnel: every frame, and every byte, is a test's own.
+/// A peer that speaks the protocol by hand, in plaintext or through a tunnel. Each test controls every frame and every byte.
 final class WirePeer {
     let socket: PlainSocket
     let key: P256.Signing.PrivateKey
     let id: PeerID
-    /// How long it waits for the daemon's next bytes, in milliseconds.
+    /// The time limit for the daemon's next bytes, in milliseconds.
     var patience: Int32 = 10_000
     private let name: String
-    /// Under which protection its bytes reach the daemon.
+    /// The transport by which its bytes reach the daemon.
     private let transport: TransportKind
     private let extensions: [HelloExtension]
     private var preamble = PreambleDecoder()
@@ -29,7 +29,7 @@ final class WirePeer {
         self.decoder.phase = .proven
     }
 
-    /// This peer's opening words.
+    /// Returns this peer's hello.
     func hello() throws -> Hello {
         Hello(
             versions: WireLimits.versions, publicKey: Array(self.key.publicKey.derRepresentation), signatureScheme: .ecdsaSecp256r1SHA256,
@@ -45,7 +45,7 @@ final class WirePeer {
         return self.socket.send(Array(buffer.readableBytesView))
     }
 
-    /// The next frame, pings answered; `nil` once the connection is closed. Fails where nothing else comes in time.
+    /// Returns the next frame, after answering pings; `nil` once the connection is closed. Throws if no frame arrives in time.
     func next() throws -> Frame? {
         let deadline = ContinuousClock.now + .milliseconds(Int(self.patience))
         while true {
@@ -62,7 +62,7 @@ final class WirePeer {
         }
     }
 
-    /// The next frame that `match` takes.
+    /// Returns the first result of `match` on the next frames.
     func next<Value>(_ match: (Frame) -> Value?) throws -> Value {
         while let frame = try self.next() {
             if let value = match(frame) { return value }
@@ -71,10 +71,10 @@ final class WirePeer {
     }
 
     struct Closed: Error {}
-    /// The daemon says nothing.
+    /// The error for a silent daemon.
     struct Silence: Error {}
 
-    /// Why the daemon closed the connection; `nil` where it did so without a word.
+    /// Returns the reason why the daemon closed the connection; `nil` if it gave none.
     func refusal() throws -> WireErrorCode? {
         var code: WireErrorCode?
         while let frame = try self.next() {
@@ -83,7 +83,7 @@ final class WirePeer {
         return code
     }
 
-    /// Runs the handshake.
+    /// Performs the handshake.
     @discardableResult
     func prove() throws -> WirePeer {
         let hello = try self.hello()
@@ -107,7 +107,7 @@ final class WirePeer {
         }
     }
 
-    /// One question that the node itself answers: all that was sent before has been dealt with.
+    /// Makes a request that the node itself answers: all earlier frames have then been processed.
     func roundTrip() throws {
         let unknown = SessionID.random()
         try self.send(.sessionResume(unknown))

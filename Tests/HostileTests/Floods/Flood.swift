@@ -4,17 +4,17 @@ import Glibc
 
 /// Many peers on one thread, which all send as fast as their victim reads.
 ///
-/// One thread, because the victim has to share the processors with it: an attacker of its own machine would leave it both.
+/// One thread only, because the victim shares the processors with it. A remote attacker would leave both processors to the victim.
 final class Flood {
     private let peers: [FloodPeer]
     private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 16)
 
-    /// Peers in plaintext, each with a key of its own, that do not connect before they are told to run.
+    /// Creates peers in plaintext, each with its own key. They connect when they are told to run.
     init(_ count: Int, _ stand: FloodStand, port: UInt16, _ template: FloodTemplate) {
         self.peers = (0..<count).map { FloodPeer($0, stand, port: port, over: .plaintext, key: P256.Signing.PrivateKey(), template) }
     }
 
-    /// One peer, whose bytes travel over TLS.
+    /// Creates one peer over TLS.
     init(_ stand: FloodStand, through tunnel: TLSTunnel, _ template: FloodTemplate) {
         self.peers = [FloodPeer(0, stand, port: tunnel.port, over: .tls, key: tunnel.key, template)]
     }
@@ -24,19 +24,19 @@ final class Flood {
     var sent: Int { self.peers.reduce(0) { $0 + $1.sent } }
     var connections: Int { self.peers.reduce(0) { $0 + $1.connections } }
     var count: Int { self.peers.count }
-    /// How many peers have not come so far as to flood with what was loaded last.
+    /// The number of peers that do not flood with the latest template yet.
     var late: Int { self.peers.count { !$0.hasBegun } }
 
-    /// Every `share`th peer reads nothing of what it is sent.
+    /// Lets every `share`th peer read nothing.
     func deafen(every share: Int) {
         for (number, peer) in self.peers.enumerated() where number % share == 0 { peer.isDeaf = true }
     }
 
-    /// How long all peers may take until they flood.
+    /// The most time until all peers flood.
     private static let beginning: Duration = .seconds(5)
 
-    /// Sends what the template says for that long, counted from when every peer does, or until `isEnough`, which is asked a hundred times
-    /// a second.
+    /// Floods with the template for that time, counted from when every peer floods, or until `isEnough`, which is called a hundred times
+    /// per second.
     func run(_ template: FloodTemplate, for time: Duration, until isEnough: () -> Bool = { false }) throws {
         for peer in self.peers { peer.load(template) }
         var end = ContinuousClock.now + Self.beginning + time
@@ -54,7 +54,7 @@ final class Flood {
             guard poll(&polls, nfds_t(polls.count), 10) >= 0 else { continue }
             for (peer, answer) in zip(self.peers, polls) where answer.revents != 0 {
                 if Int32(answer.revents) & (POLLIN | POLLHUP | POLLERR) != 0 {
-                    // What it says makes no sense, where its last word is cut off.
+                    // Its bytes cannot be parsed if its last frame is truncated.
                     do { try peer.readable(self.scratch) } catch { peer.close() }
                 }
                 if !peer.isClosed, Int32(answer.revents) & POLLOUT != 0 { peer.writable() }
@@ -65,9 +65,9 @@ final class Flood {
         }
     }
 
-    /// Closes every connection; `abruptly` with all that its victim has not read yet.
+    /// Closes every connection; with `abruptly`, unread bytes are discarded.
     func stop(abruptly: Bool = false) { for peer in self.peers { peer.close(abrupt: abruptly) } }
 
-    /// Ends every session that was made.
+    /// Ends every session.
     func leave() throws { for peer in self.peers { try peer.leave() } }
 }

@@ -3,9 +3,9 @@ import EarshotWire
 import Foundation
 import Testing
 
-/// Floods that were found by attack, each held to what a daemon owes its other peers.
+/// Floods that were found by attacks. In each, the daemon must serve its other peers as promised.
 extension HostileTests.Floods {
-    /// Strangers over TLS, as the packaged daemon meets them: each frame says of 1,024 messages that their reading was noted.
+    /// Strangers over TLS, which is the packaged daemon's usual transport. Each frame acknowledges the reading of 1,024 messages.
     @Test("floods: receipts from one stranger over TLS") func receiptsOverTLS() throws {
         let field = try FloodField(.stranger, 0)
         let tunnel = try TLSTunnel(to: field.daemon.port)
@@ -19,7 +19,7 @@ extension HostileTests.Floods {
         try self.hold(field, flood, noted, for: .milliseconds(100 * Scale.of(100)), "receipts of one stranger over TLS")
     }
 
-    /// Pairs that each make a pending invitation and take it back.
+    /// Strangers that repeatedly create and withdraw an invitation.
     @Test("floods: invitations and withdrawals by 12 strangers") func invitationsAndWithdrawals() throws {
         let field = try FloodField(.stranger, 0)
         let template = try FloodField.template(.alone(.inviteWithdraw))
@@ -27,7 +27,7 @@ extension HostileTests.Floods {
         try self.hold(field, flood, template, for: .milliseconds(50 * Scale.of(100)), "invitations and withdrawals of 12 strangers")
     }
 
-    /// Of many transfers, each looked at for each of the next.
+    /// Many transfers, so that any linear search among them would show.
     @Test("floods: 20,000 offers and cancels by one member") func offersAndCancels() throws {
         let field = try FloodField(.member, 0)
         let template = try FloodField.template(.alone(.resourceCancel))
@@ -38,7 +38,7 @@ extension HostileTests.Floods {
         }
     }
 
-    /// Runs one flood against a field, and holds the daemon to everything.
+    /// Runs one flood against a field, and checks all of the daemon's bounds.
     private func hold(
         _ field: FloodField, _ flood: Flood, _ template: FloodTemplate, for time: Duration, _ name: String,
         until isEnough: () -> Bool = { false }
@@ -55,7 +55,7 @@ extension HostileTests.Floods {
     }
 }
 
-/// What must not change, whatever is sent without a session.
+/// Invariants for frames without a session.
 extension HostileTests.Floods {
     @Test("floods: strangers leave the store as it was, byte for byte") func theStoreStands() throws {
         let daemon = try VictimDaemon()
@@ -73,7 +73,7 @@ extension HostileTests.Floods {
         #expect(daemon.isAlive)
     }
 
-    /// Every frame that needs a session, from a peer whose session has ended: nothing is stored, and no event tells of it.
+    /// Sends every frame that needs a session from a peer whose session has ended: nothing is stored, and no event is published.
     @Test("floods: frames of a session that has ended do nothing") func framesWithoutASession() throws {
         let daemon = try VictimDaemon(settings: "[invitations]\nfrom_unknown = accept\n")
         let live = try self.friend(of: daemon)
@@ -99,7 +99,7 @@ extension HostileTests.Floods {
         #expect(lines.filter { !$0.contains(#""type":"peer."#) } == [])
     }
 
-    /// A session that is patient, and what it has sent is in the store.
+    /// Returns a session with a long time limit, after storing some messages.
     private func friend(of daemon: VictimDaemon) throws -> LiveSession {
         let live = try LiveSession(port: daemon.port, key: try LiveSession.makeFriend(of: daemon), patience: 60_000)
         for _ in 0..<20 { _ = try live.message() }

@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// How much of everything a daemon has, as its status says.
+/// The daemon's counts, from its status.
 struct FloodCounts: Decodable, Hashable {
     let peers: Int
     let connected: Int
@@ -15,7 +15,7 @@ struct FloodCounts: Decodable, Hashable {
 
     static func of(_ daemon: VictimDaemon) throws -> FloodCounts { try daemon.decoded(Status.self, at: "/v1/status").counts }
 
-    /// Streams that are not closed, which the status does not count.
+    /// Returns the number of open streams, which the status does not contain.
     static func openStreams(of daemon: VictimDaemon) throws -> Int {
         struct List: Decodable { let streams: [Row] }
         struct Row: Decodable { let state: String }
@@ -23,7 +23,7 @@ struct FloodCounts: Decodable, Hashable {
     }
 }
 
-/// A daemon, those who flood it, and those who look at it meanwhile.
+/// A daemon with its flooding peers and its watch.
 final class FloodField {
     static let settings = "[messages]\ninbox_limit = 10000000\ninbox_size = 64G\n"
 
@@ -45,7 +45,7 @@ final class FloodField {
 
     private static let templates = Mutex<[String: FloodTemplate]>([:])
 
-    /// Made once for all tests.
+    /// Returns the template of a kind, which all tests share.
     static func template(_ kind: FloodKind) throws -> FloodTemplate {
         try self.templates.withLock { made in
             if let known = made[kind.description] { return known }
@@ -55,7 +55,7 @@ final class FloodField {
         }
     }
 
-    /// Floods for that long, and says what that did.
+    /// Floods for that time, and returns the result.
     func run(_ kind: FloodKind, for time: Duration) throws -> FloodResult {
         let template = try Self.template(kind)
         let (sent, connections) = (self.flood.sent, self.flood.connections)
@@ -63,7 +63,7 @@ final class FloodField {
         var result = try self.watch.result(of: kind.description) {
             try self.flood.run(template, for: time) { self.watch.isBeyondAll || !self.daemon.isAlive }
             late = self.flood.late
-            // What lies in the kernel goes with the connections, so that the next kind is judged by itself.
+            // Bytes in the kernel's buffers are discarded with the connections, so that the next kind is judged alone.
             if case .alone = kind { self.flood.stop(abruptly: true) }
         }
         (result.sent, result.connections) = (self.flood.sent - sent, self.flood.connections - connections)
@@ -71,9 +71,9 @@ final class FloodField {
         return result
     }
 
-    /// Ends the floods, and says what the daemon has not given back: at full scale everything, in the time that it takes (15 s of grace for a
-    /// peer, 30 s for an invitation whose inviter has gone); else what goes with the connections and sessions. What lies in the kernel by then
-    /// is still worked off, and free memory goes back to the system a second later.
+    /// Ends the floods, and returns the resources that the daemon has not released. At full scale it must release everything, within its
+    /// timeouts (15 s of grace for a peer, 30 s for an invitation whose inviter has gone). Otherwise it must release what belongs to
+    /// connections and sessions. Bytes in the kernel's buffers are still processed, and free memory returns to the system a second later.
     func end() throws -> [String] {
         var faults: [String] = []
         self.flood.stop()
@@ -104,6 +104,6 @@ final class FloodField {
             && after.transfers == self.before.transfers
     }
 
-    /// In bytes, over what the daemon had before the floods.
+    /// The growth of memory over the state before the floods, in bytes.
     private var memoryKept: Int { FloodWatch.memory(of: self.daemon.pid) - self.watch.baseline }
 }

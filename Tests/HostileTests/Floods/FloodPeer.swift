@@ -3,15 +3,15 @@ import EarshotWire
 import Glibc
 import NIOCore
 
-/// Where a flooding peer stands with its victim.
+/// The relation of a flooding peer to its victim.
 enum FloodStand: Sendable, CustomStringConvertible {
-    /// It says its frames in place of its hello, or of its proof.
+    /// The peer floods in place of its hello, or of its proof.
     case unproven
-    /// It has proven its key, and has no session.
+    /// The peer has proven its key, and has no session.
     case stranger
-    /// It is in a session.
+    /// The peer is in a session.
     case member
-    /// Its session has ended.
+    /// The peer's session has ended.
     case former
 
     var description: String {
@@ -23,23 +23,23 @@ enum FloodStand: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether it makes a session first.
+    /// Whether the peer first joins a session.
     var joins: Bool { self == .member || self == .former }
 }
 
-/// One connection of a flood, which never blocks: it takes the victim's steps as far as it has to, then writes its template for as long as
-/// the victim reads, and drops what comes back. A victim that closes it sees it again at once, with the same key.
+/// One connection of a flood, which never blocks. It takes the victim's steps as far as needed, then writes its template as long as the
+/// victim reads, and discards all input. If the victim closes it, it reconnects at once, with the same key.
 final class FloodPeer {
     private enum Stage {
         case closed
-        /// Its hello is out.
+        /// The hello has been sent.
         case greeting(Hello)
-        /// Its invitation is out, or the session's name.
+        /// The invitation has been sent, or the session's name.
         case joining
         case flooding
     }
 
-    /// Who reads what it is sent: all do, but for tests of those that do not.
+    /// Whether the peer reads nothing; used by tests of such peers.
     var isDeaf = false
     let stand: FloodStand
     let key: P256.Signing.PrivateKey
@@ -49,11 +49,11 @@ final class FloodPeer {
     private let transport: TransportKind
     private(set) var descriptor: CInt = -1
     private(set) var session: SessionID?
-    /// Bytes of its floods that the victim's machine has taken.
+    /// The bytes of its floods that the victim's kernel has accepted.
     private(set) var sent = 0
     private(set) var connections = 0
     private var waitsUntil: ContinuousClock.Instant?
-    /// How often in a row it was closed before it flooded.
+    /// The consecutive connections that were closed before it flooded.
     private var failures = 0
     private var stage = Stage.closed {
         didSet {
@@ -62,17 +62,17 @@ final class FloodPeer {
             self.failures = 0
         }
     }
-    /// Whether it has come so far as to flood with what was loaded last.
+    /// Whether it floods with the latest template.
     private(set) var hasBegun = false
     private var preamble = PreambleDecoder()
     private var decoder = FrameDecoder()
     private var template: FloodTemplate
-    /// What is being written, and how much of it has been.
+    /// The bytes that are being written, and the position in them.
     private var buffer: [UInt8] = []
     private var position = 0
     /// Whether the buffer is a copy of the template.
     private var isTemplate = false
-    /// What the runs are counted from; each peer has numbers of its own.
+    /// The number of its first run; each peer uses other numbers.
     private var base: UInt32
 
     init(
@@ -91,7 +91,7 @@ final class FloodPeer {
 
     deinit { self.close() }
 
-    /// Sends this from now on, once what it has begun is out.
+    /// Sends this template from now on, after the one that is being sent.
     func load(_ template: FloodTemplate) {
         // A data connection is one from its hello on.
         if template.isForData != self.template.isForData { self.close() }
@@ -102,10 +102,10 @@ final class FloodPeer {
 
     var isClosed: Bool { if case .closed = self.stage { true } else { false } }
 
-    /// Whether it is to connect now: whose invitation was not taken asks again a little later.
+    /// Whether it is to connect now. A peer whose invitation was refused retries a little later.
     var wantsConnection: Bool { self.isClosed && (self.waitsUntil.map { $0 <= .now } ?? true) }
 
-    /// What it waits for, for poll(2).
+    /// The events that it waits for, for poll(2).
     var events: Int16 {
         let isFlooding = if case .flooding = self.stage { true } else { false }
         let writes = self.position < self.buffer.count || isFlooding
@@ -113,7 +113,7 @@ final class FloodPeer {
         return (reads ? Int16(POLLIN) : 0) | (writes ? Int16(POLLOUT) : 0)
     }
 
-    /// Closes its connection; by a reset, which has the victim forget what it has not read yet, where it is `abrupt`.
+    /// Closes its connection. With `abrupt` the connection is reset, which makes the victim discard unread bytes.
     func close(abrupt: Bool = false) {
         if abrupt, self.descriptor >= 0 {
             var none = linger(l_onoff: 1, l_linger: 0)
@@ -124,16 +124,16 @@ final class FloodPeer {
         switch self.stage {
         case .closed, .flooding: break
         case .greeting, .joining:
-            // A hundred that come back at once would only keep each other out: the victim has places for 32 that have not proven themselves.
+            // A hundred peers that reconnect at once would only block each other: the victim has places for 32 unproven connections.
             self.waitsUntil = .now + .milliseconds(.random(in: 1...20)) * (1 << min(self.failures, 5))
             self.failures += 1
         }
         self.stage = .closed
     }
 
-    // MARK: Beginning
+    // MARK: Handshake
 
-    /// Connects, without waiting for it.
+    /// Starts to connect, without waiting.
     func connect() throws {
         self.close()
         self.descriptor = try PlainSocket.begin(port: self.port, from: self.address)
@@ -146,7 +146,7 @@ final class FloodPeer {
         self.buffer = WireLimits.preamble
         let hello = try self.hello()
         guard self.stand != .unproven else {
-            // In place of the hello, or of the proof.
+            // Floods in place of the hello, or of the proof.
             if self.number % 2 == 1 { try self.say(.hello(hello)) }
             self.stage = .flooding
             return
@@ -171,7 +171,7 @@ final class FloodPeer {
 
     // MARK: Reading
 
-    /// Takes what has come; `scratch` is where it is dropped.
+    /// Reads the available bytes; `scratch` receives those to be discarded.
     func readable(_ scratch: UnsafeMutableRawBufferPointer) throws {
         let count = recv(self.descriptor, scratch.baseAddress, scratch.count, CInt(MSG_DONTWAIT))
         guard count > 0 else {
@@ -208,7 +208,7 @@ final class FloodPeer {
             self.stage = .flooding
         case (.joining, .sessionResume(let session)) where session == self.session: self.stage = .flooding
         case (.joining, .sessionEnd(let session)) where session == self.session:
-            // The victim has ended it: another one.
+            // The victim has ended the session: join another.
             self.session = nil
             try self.proven()
         case (_, .ping(let value)): try self.say(.pong(value))
@@ -236,7 +236,7 @@ final class FloodPeer {
 
     // MARK: Writing
 
-    /// Writes as much as the connection takes, up to `limit` bytes, so that every peer has its turn.
+    /// Writes as much as the connection accepts, up to `limit` bytes, so that every peer has its turn.
     func writable(limit: Int = 1 << 20) {
         var left = limit
         while left > 0 {
@@ -267,14 +267,14 @@ final class FloodPeer {
 
     // MARK: End
 
-    /// Ends the session that the daemon has with it, as a person who has had enough of it would, and with it the connection.
+    /// Ends the session that the daemon has with it, as a user would, and then the connection.
     func leave() throws {
         self.close()
         guard self.connections > 0, self.stand.joins else { return }
         let peer = try WirePeer(port: self.port, key: self.key, name: "flood \(self.number)", from: self.address)
         peer.patience = 60_000
         try peer.prove()
-        // The daemon names it at once: a flood of invitations has made others than the first.
+        // The daemon names its session at once: a flood of invitations has created others than the first.
         let unknown = SessionID.random()
         try peer.send(.sessionResume(unknown))
         var session: SessionID?

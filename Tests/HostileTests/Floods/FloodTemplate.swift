@@ -2,18 +2,18 @@ import EarshotWire
 import Glibc
 import NIOCore
 
-/// What a flood consists of.
+/// The content of a flood.
 enum FloodKind: Sendable, CustomStringConvertible {
-    /// The runs of one type of frame, and nothing else.
+    /// Runs of one type of frame only.
     case alone(FrameType)
-    /// Frames of numbers that a receiver skips.
+    /// Frames with numbers that a receiver skips.
     case unknown
-    /// Runs of every type in an order drawn from the seed, less those that would close the connection.
+    /// Runs of every type in a random order by the seed, except those that would close the connection.
     case mixed(seed: UInt64)
-    /// Single frames of every type in an order drawn from the seed.
+    /// Single frames of every type in a random order by the seed.
     case random(seed: UInt64)
 
-    /// One for each type of frame, and the unknown ones.
+    /// One kind for each type of frame, and the unknown ones.
     static let eachAlone = FrameType.allCases.map(Self.alone) + [.unknown]
 
     var description: String {
@@ -26,21 +26,21 @@ enum FloodKind: Sendable, CustomStringConvertible {
     }
 }
 
-/// The bytes of a flood, made once, and where in them the numbers of their runs lie: a peer sends them over and over, counted on each time,
-/// so that hardly any identifier comes twice.
+/// The bytes of a flood, encoded once, with the positions of the run numbers. A peer sends them repeatedly and increments the numbers each
+/// time, so that hardly any identifier is repeated.
 struct FloodTemplate: Sendable {
-    /// Bytes after which a template is long enough.
+    /// The size after which a template is long enough, in bytes.
     private static let enough = 128 * 1024
-    /// Runs after which it is.
+    /// The number of runs after which it is long enough.
     private static let enoughRuns: UInt32 = 2048
 
     let bytes: [UInt8]
-    /// Where the number of a run lies, and that number.
+    /// The positions of run numbers, with the numbers.
     let marks: [(offset: Int, number: UInt32)]
-    /// Where the peer's session lies.
+    /// The positions of the peer's session.
     let sessions: [Int]
     let runs: UInt32
-    /// Whether it is what a data connection begins with, so that it takes one to say it.
+    /// Whether the template opens a data connection, and so needs one to be sent.
     let isForData: Bool
 
     init(_ kind: FloodKind, _ words: FloodWords) throws {
@@ -48,7 +48,7 @@ struct FloodTemplate: Sendable {
         try self.init(isForData: isForData) { builder throws in try builder.add(kind, words) }
     }
 
-    /// The run of each number, over and over.
+    /// Creates a template of the runs of all numbers.
     init(repeating run: (UInt32) throws -> [Frame]) throws {
         try self.init(isForData: false) { builder throws in try builder.add(try run(builder.step)) }
     }
@@ -83,7 +83,7 @@ struct FloodTemplate: Sendable {
         return places
     }
 
-    /// Writes the numbers of the runs, counted from `base`, and the peer's session, where it has one.
+    /// Writes the numbers of the runs, counted from `base`, and the peer's session, if it has one.
     func renew(_ copy: inout [UInt8], base: UInt32, session: SessionID?) {
         copy.withUnsafeMutableBytes { copy in
             for mark in self.marks { copy.storeBytes(of: (base &+ mark.number).bigEndian, toByteOffset: mark.offset, as: UInt32.self) }
@@ -96,13 +96,13 @@ struct FloodTemplate: Sendable {
     }
 }
 
-/// Puts a template's runs together.
+/// Builds a template's runs.
 private struct FloodBuilder {
     private var machine = ConnectionStateMachine(
         localID: PeerID(subjectPublicKeyInfo: [1]), peerID: PeerID(subjectPublicKeyInfo: [2]))
     private var generator: SeededGenerator?
     private(set) var buffer = ByteBuffer()
-    /// The number of the run that comes next.
+    /// The number of the next run.
     var step: UInt32 = 0
 
     mutating func add(_ kind: FloodKind, _ words: FloodWords) throws {
@@ -111,19 +111,19 @@ private struct FloodBuilder {
         case .unknown: self.addUnknown()
         case .mixed(let seed):
             guard let type = self.draw(seed) else { return self.addUnknown() }
-            // A few frames that follow each other speak of one thing.
+            // A few consecutive frames have the same subject.
             var run = try words.frames(of: type, self.step / 4)
             if self.step % 2 == 0 { run = Array(run.suffix(1)) }
             guard self.isTaken(run) else { return }
             try self.add(run)
         case .random(let seed):
             guard let type = self.draw(seed) else { return self.addUnknown() }
-            // Of a run, one frame: a cancel comes before its offer as often as after it.
+            // One frame of a run: a cancel precedes its offer as often as it follows it.
             try self.add(Array(try words.frames(of: type, self.step / 8).suffix(1)))
         }
     }
 
-    /// A type of frame, or `nil` for an unknown one.
+    /// Draws a type of frame, or `nil` for an unknown one.
     private mutating func draw(_ seed: UInt64) -> FrameType? {
         var generator = self.generator ?? SeededGenerator(seed: seed)
         defer { self.generator = generator }
@@ -131,7 +131,7 @@ private struct FloodBuilder {
         return place < FrameType.allCases.count ? FrameType.allCases[place] : nil
     }
 
-    /// Whether the receiver's machine goes on after it.
+    /// Whether the receiver's state machine accepts the run and continues.
     private mutating func isTaken(_ run: [Frame]) -> Bool {
         var machine = self.machine
         for frame in run {
@@ -152,7 +152,7 @@ private struct FloodBuilder {
     private mutating func addUnknown() { self.buffer.writeBytes(FloodWords.unknown(self.step)) }
 }
 
-/// Random numbers that a seed repeats (SplitMix64).
+/// A random number generator that repeats its numbers for a seed (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -168,6 +168,6 @@ struct SeededGenerator: RandomNumberGenerator {
 }
 
 extension FixedWidthInteger {
-    /// In network order.
+    /// The bytes in network order.
     fileprivate var bytes: [UInt8] { withUnsafeBytes(of: self.bigEndian) { Array($0) } }
 }

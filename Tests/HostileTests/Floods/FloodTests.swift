@@ -2,11 +2,11 @@ import EarshotWire
 import Foundation
 import Testing
 
-/// Every type of frame, in floods: by strangers and members, before the proof and after it, in a session and after it, from 1, 12 and 100
-/// connections. Made of `FrameType` itself, so that a new type joins them.
+/// Floods with every type of frame: by strangers and members, before and after the proof, during and after a session, from 1, 12 and 100
+/// connections. They are built from `FrameType` itself, so a new type is included automatically.
 extension HostileTests {
     @Suite struct Floods {
-        /// Once the proof is due, or never given.
+        /// Floods when the proof is due, or never sent.
         @Test("floods of every frame before the proof", arguments: [1, 12, 100]) func beforeTheProof(_ connections: Int) throws {
             try self.flood(.unproven, connections)
         }
@@ -23,13 +23,14 @@ extension HostileTests {
             try self.flood(.former, connections)
         }
 
-        /// Each type alone, then all in orders drawn from seeds, at last with peers that read nothing. At a tenth of the scale each type only
-        /// from 12 connections, and the times of all together, since a moment is too short for 99 of 100.
+        /// Floods with each type alone, then with all types in random orders, and at last with peers that read nothing. At a tenth of the
+        /// scale, types alone run only from 12 connections, and times are checked only in total, since the runs are too short for a 99th
+        /// percentile.
         private func flood(_ stand: FloodStand, _ connections: Int) throws {
             let seeds: ClosedRange<UInt64> = Scale.isFull ? 1...5 : 1...1
             var kinds = seeds.flatMap { [FloodKind.mixed(seed: $0), .random(seed: $0)] }
             if Scale.isFull || connections == 12 { kinds = FloodKind.eachAlone + kinds }
-            // What a test that fails everywhere may take, within the limit of the suite.
+            // The time for a test in which everything fails, within the limit of the suite.
             let deadline = ContinuousClock.now + .seconds(480)
             var field = try FloodField(stand, connections)
             var results: [FloodResult] = []
@@ -46,7 +47,7 @@ extension HostileTests {
                 let found = result.faults(withTimes: Scale.isFull)
                 if !found.isEmpty { faults.append("\(kind): " + found.joined(separator: ", ")) }
                 results.append(result)
-                // The next one is judged by itself.
+                // The next kind is judged alone.
                 if !found.isEmpty || !field.daemon.isAlive { field = try FloodField(stand, connections) }
             }
             field.flood.deafen(every: 2)

@@ -3,47 +3,48 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// What a daemon owes its other peers while it is flooded (earshot-security(7)).
+/// The bounds that a daemon keeps for its other peers during a flood (earshot-security(7)).
 enum FloodBounds {
-    /// A friend's message is acknowledged, and the API answers, within so many milliseconds. A debug build, which is several times slower at
-    /// everything and shares two processors with the flooders, has eight times as long: enough to tell a queue from a slow turn.
+    /// The milliseconds within which a friend's message is acknowledged, and the API answers. A debug build has eight times as long: it is
+    /// several times slower and shares two processors with the flooding peers. That still tells a queue from a slow turn.
     static let milliseconds = Scale.isRelease ? 250.0 : 2000.0
-    /// What the daemon's own memory may grow by, in bytes.
+    /// The most growth of the daemon's own memory, in bytes.
     static let memory = 64 << 20
-    /// What it may keep of that afterwards: what the allocator does not give back.
+    /// The most growth that may remain afterwards, because the allocator does not return it.
     static let memoryKept = 32 << 20
-    /// The time after which its watchdog is taken for starved, in seconds; the unit's is three times as long.
+    /// The time after which the watchdog counts as starved, in seconds. The unit's time is three times as long.
     static let watchdog = 10
 }
 
-/// What one flood did, as its victim's friend and user met it.
+/// The result of one flood, as measured by the victim's friend and user.
 struct FloodResult: Sendable {
     let name: String
-    /// Milliseconds until each message of the friend was on disk, sorted; of one that was late also what those sent meanwhile would have waited.
+    /// The milliseconds until each of the friend's messages was on disk, sorted. Late ones also include the waits of messages that would
+    /// have been sent meanwhile.
     var messages: [Double] = []
-    /// The same of calls of the API.
+    /// The same for calls of the API.
     var calls: [Double] = []
-    /// What memory rose to over the baseline, in bytes.
+    /// The peak of memory over the baseline, in bytes.
     var growth = 0
-    /// Milliseconds after the flood until the friend is served as before.
+    /// The milliseconds after the flood until the friend is served as before.
     var clearing = 0.0
-    /// Messages that were not acknowledged at all, and calls that were not answered.
+    /// The messages that were never acknowledged, and the calls that were never answered.
     var failures = 0
-    /// Bytes that the peers have sent, and connections that they made.
+    /// The bytes that the peers have sent, and their connections.
     var sent = 0
     var connections = 0
-    /// Of so many peers, those that never came so far as to flood: the victim has few places for those that have not proven themselves, and
-    /// the others come back at once when it closes them.
+    /// The peers that never flooded, and the number of peers. The victim has few places for unproven connections, and the other peers
+    /// reconnect at once when it closes them.
     var late = 0
     var peers = 0
 
     private static func late(_ times: [Double]) -> Double { times.isEmpty ? 0 : times[min(times.count - 1, times.count * 99 / 100)] }
-    /// 99 of 100 messages are acknowledged in that time.
+    /// The 99th percentile of the times until messages were acknowledged.
     var message: Double { Self.late(self.messages) }
-    /// 99 of 100 calls are answered in that time.
+    /// The 99th percentile of the times until calls were answered.
     var call: Double { Self.late(self.calls) }
 
-    /// What of it is more than is allowed; with the times, where there were enough of them to say so.
+    /// Returns the exceeded bounds, including the times if there are enough samples.
     func faults(withTimes: Bool) -> [String] {
         var faults: [String] = []
         if self.growth > FloodBounds.memory { faults.append("memory +\(self.growth >> 20) MiB") }
@@ -63,33 +64,33 @@ struct FloodResult: Sendable {
     }
 }
 
-/// Looks at a daemon while it is flooded: a friend sends it messages one after another, its user asks for its status, and its memory is
-/// read, each on a thread of its own.
+/// Watches a daemon during a flood. A friend sends it messages one after another, its user requests its status, and its memory is read,
+/// each on its own thread.
 final class FloodWatch: Sendable {
     private enum Request: Int { case message, call }
 
     private struct State {
         var result = FloodResult(name: "")
         var peak = 0
-        /// Messages, and calls, that were begun, and that have ended.
+        /// The numbers of messages, and of calls, that have begun and ended.
         var begun = [0, 0]
         var ended = [0, 0]
         var failure: String?
     }
 
-    /// How long an answer is waited for, in milliseconds.
+    /// The time limit for an answer, in milliseconds.
     private static let patience: Int32 = 60_000
-    /// How often a friend and a user ask, in milliseconds.
+    /// The interval of the friend's and the user's requests, in milliseconds.
     private static let interval = 10.0
 
     private let state = Mutex(State())
     private let isOver = Atomic(false)
     private let threads = Atomic(0)
     private let pid: pid_t
-    /// Memory before the floods, in bytes.
+    /// The memory before the floods, in bytes.
     let baseline: Int
 
-    /// Begins to look; the daemon has served its friend for a while when this returns.
+    /// Starts the watch. The daemon has served its friend for a while when this returns.
     init(_ daemon: VictimDaemon) throws {
         self.pid = daemon.pid
         let key = try LiveSession.makeFriend(of: daemon)
@@ -162,26 +163,26 @@ final class FloodWatch: Sendable {
         self.state.withLock { $0.ended[kind.rawValue] += 1 }
     }
 
-    /// The times of a caller that asks every `interval`: one that waits for each answer asks too seldom just when the answers are late
-    /// (coordinated omission).
+    /// Returns the times of a caller that sends a request every `interval`. A caller that waits for each answer would send too few requests
+    /// just when answers are late (coordinated omission).
     private static func everyone(waiting time: Double) -> [Double] { Array(stride(from: time, to: 0, by: -Self.interval)) }
 
-    /// Ends the looking, with the last of what is under way.
+    /// Ends the watch, after the requests under way.
     func stop() {
         self.isOver.store(true, ordering: .relaxed)
         while self.threads.load(ordering: .sequentiallyConsistent) > 0 { usleep(1_000) }
     }
 
-    /// Anonymous memory, in bytes: what the daemon itself has allocated, without the pages of its program and of shared files.
+    /// Returns the anonymous memory in bytes: the daemon's own allocations, without the pages of its program and of shared files.
     static func memory(of pid: pid_t) -> Int {
         let fields = VictimDaemon.text("/proc/\(pid)/statm").split(separator: " ").compactMap { Int($0) }
         return fields.count > 2 ? (fields[1] - fields[2]) * Int(sysconf(CInt(_SC_PAGESIZE))) : 0
     }
 
-    /// Whether memory has risen so far that going on would only harm this machine.
+    /// Whether memory has grown so far that continuing would only harm this machine.
     var isBeyondAll: Bool { self.state.withLock { $0.peak - self.baseline > 8 * FloodBounds.memory } }
 
-    /// What the flood that `body` is does, with everything that was asked during it, however late that is answered.
+    /// Runs the flood `body`, and returns its result with all requests made during it, however late they are answered.
     func result(of name: String, _ body: () throws -> Void) rethrows -> FloodResult {
         self.state.withLock {
             $0.result = FloodResult(name: name)
@@ -189,7 +190,7 @@ final class FloodWatch: Sendable {
         }
         try body()
         let began = ContinuousClock.now
-        // One more of each than were under way: the first that was asked afterwards.
+        // One more of each than were under way: the first request after the flood.
         let due = self.state.withLock { $0.begun.map { $0 + 1 } }
         while self.state.withLock({ state in zip(state.ended, due).contains { $0 < $1 } }) { usleep(1_000) }
         var result = self.state.withLock { $0.result }
@@ -200,6 +201,6 @@ final class FloodWatch: Sendable {
         return result
     }
 
-    /// Why a friend or a user was not served, the first time.
+    /// The first reason why a friend or a user was not served.
     var failure: String? { self.state.withLock { $0.failure } }
 }

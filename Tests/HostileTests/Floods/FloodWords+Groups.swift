@@ -1,7 +1,7 @@
 import EarshotWire
 
-/// What a flooding peer says about groups, with signatures that nobody made. An invitation's group is another one in each run, as its charter's
-/// nonce is.
+/// The group frames of a flood, with invalid signatures. The nonce in the charter of an invitation changes with each run, and so does its
+/// group.
 extension FloodWords {
     func groupFrames(_ type: FrameType, _ step: UInt32) throws -> [GroupFrame] {
         switch type {

@@ -2,19 +2,19 @@ import Crypto
 import EarshotWire
 import NIOCore
 
-/// What a flooding peer says: for each type of frame, runs of frames that the codec can make.
+/// The frames of a flood: for each type of frame, runs of frames that the codec can encode.
 ///
-/// The switch has no default, so that a new type of frame joins the floods before anything compiles. A run is made to cost its receiver as much
-/// as it can: it is in order where one peer alone can say it in order (an offer before its cancel), and elsewhere as it comes. Whatever is
-/// to differ from one run to the next carries ``mark`` and the run's number, which a ``FloodTemplate`` counts on.
+/// The switch has no default, so a new type of frame must be added to the floods before the tests compile. A run costs its receiver as much
+/// as possible. It is in order if one peer alone can send it in order (an offer before its cancel), otherwise arbitrary. Values that differ
+/// between runs carry ``mark`` and the run's number, which a ``FloodTemplate`` increments.
 struct FloodWords {
     /// The four bytes before the number of a run.
     static let mark: UInt32 = 0xF10D_5EED
-    /// Stands for the session that a peer has, or has had; to a stranger it is a session like any other.
+    /// A placeholder for the session that a peer has, or has had. For a stranger it is an ordinary session id.
     static let session = SessionID(high: 0x5E55_1014_0BAD_CAFE, low: 0x5E55_1014_DEAD_BEEF)
-    /// Opening words whose sender has not proven its key.
+    /// A hello whose sender has not proven its key.
     private let hello: Hello
-    /// Of that sender; DER.
+    /// The key of that sender, DER.
     var key: [UInt8] { self.hello.publicKey }
 
     init() throws {
@@ -26,14 +26,14 @@ struct FloodWords {
             extensions: [HelloExtension(type: 0xFF01, data: [UInt8](repeating: 1, count: 4096))])
     }
 
-    /// An identifier of the run; those of one run differ by `part`.
+    /// Returns an identifier of the run; `part` distinguishes those of one run.
     static func id<Kind>(_ step: UInt32, _ part: UInt64 = 0) -> WireID<Kind> {
         WireID(high: UInt64(Self.mark) << 32 | UInt64(step), low: part)
     }
 
     private var refusal: Refusal { Refusal(code: .cancelled, explanation: String(repeating: "no ", count: 170)) }
 
-    /// The run of that number for a type of frame.
+    /// Returns the run of that number for a type of frame.
     func frames(of type: FrameType, _ step: UInt32) throws -> [Frame] {
         switch type {
         case .hello: return [.hello(self.hello)]
@@ -50,7 +50,7 @@ struct FloodWords {
             let reason: InviteWithdraw.Reason = step % 2 == 0 ? .withdrawn : .timedOut
             return [.invite(self.invite(step)), .inviteWithdraw(InviteWithdraw(id: Self.id(step), reason: reason))]
         case .sessionResume: return [.sessionResume(step % 2 == 0 ? Self.session : Self.id(step))]
-        // Not the peer's own: that one ends before the flood, where it does.
+        // Not the peer's own session: that may end before the flood.
         case .sessionEnd: return [.sessionEnd(Self.id(step))]
         case .groupInvite, .groupAnswer, .groupRecord, .groupWithdraw, .groupNames, .groupIndex:
             return try self.groupFrames(type, step).map { .group($0) }
@@ -102,7 +102,7 @@ struct FloodWords {
         }
     }
 
-    /// One of those that a receiver skips: its header and payload, which no codec makes.
+    /// Returns a frame that a receiver skips: its header and payload, which the codec cannot encode.
     static func unknown(_ step: UInt32) -> [UInt8] {
         let lengths: [Int] = [0, 1, 21, 255, 4096, 16, 0, step % 64 == 7 ? WireLimits.framePayload : 1]
         let length = lengths[Int(step) % lengths.count]
@@ -124,7 +124,7 @@ struct FloodWords {
             body: ByteBuffer(repeating: 0x78, count: step % 32 == 0 ? 16_384 : 20))
     }
 
-    /// As many as a frame takes, or one, of every outcome.
+    /// Returns a full frame of receipts, or one receipt, of every outcome.
     private func receipts(_ step: UInt32) -> [MessageReceipt] {
         let outcomes: [MessageReceipt.Outcome] = [.noted, .delivered, .read, .inboxFull, .refused]
         let count = step % 2 == 0 ? WireLimits.receiptsPerFrame : 1
@@ -150,7 +150,7 @@ struct FloodWords {
 }
 
 extension FrameType {
-    /// Whether it means something only in a session, or to a transfer of one.
+    /// Whether the frame is meaningful only in a session, or for a transfer of one.
     var needsSession: Bool {
         switch self {
         case .hello, .proof, .refusal, .ping, .pong, .goodbye, .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd,

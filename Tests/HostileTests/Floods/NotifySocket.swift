@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// Stands in for systemd (sd_notify(3)): takes what a daemon says of itself, and remembers when it fed the watchdog.
+/// A substitute for systemd (sd_notify(3)): receives the daemon's notifications, and records the watchdog's.
 final class NotifySocket: Sendable {
     private let descriptor: CInt
     private let feedings: Mutex<(last: ContinuousClock.Instant, longest: Duration, count: Int)>
@@ -20,7 +20,7 @@ final class NotifySocket: Sendable {
         }
         self.feedings = Mutex((.now, .zero, 0))
         guard result == 0 else { throw SocketFailure(action: "bind") }
-        // The thread keeps the value no longer than one turn, so that it ends with it.
+        // The thread holds the value for one iteration at a time, so that it ends with it.
         Thread.detachNewThread { [weak self] in
             while self?.listen() == true {}
         }
@@ -38,7 +38,7 @@ final class NotifySocket: Sendable {
         return true
     }
 
-    /// The longest that the watchdog has waited for its feeding, up to now.
+    /// The longest pause between watchdog notifications so far.
     var longestPause: Duration { self.feedings.withLock { max($0.longest, .now - $0.last) } }
 
     var count: Int { self.feedings.withLock { $0.count } }

@@ -7,8 +7,7 @@ import NIOPosix
 import NIOSSL
 import Testing
 
-/// Carries plaintext bytes into TLS to a daemon, as the peer whose key it holds: what a flood writes here comes out of one TLS connection for
-/// each of its own.
+/// A tunnel from plaintext to TLS to a daemon, with the peer's key. Each connection of a flood becomes one TLS connection.
 final class TLSTunnel {
     let key: P256.Signing.PrivateKey
     let port: UInt16
@@ -46,7 +45,7 @@ final class TLSTunnel {
 
     deinit { self.listener.close(promise: nil) }
 
-    /// The private key among the PEM documents of an identity.
+    /// Returns the private key among the PEM documents of an identity.
     private static func key(in pem: String) throws -> P256.Signing.PrivateKey {
         let begin = try #require(pem.range(of: "-----BEGIN PRIVATE KEY-----"))
         let end = try #require(pem.range(of: "-----END PRIVATE KEY-----"))
@@ -54,13 +53,13 @@ final class TLSTunnel {
     }
 }
 
-/// One end of a tunnel: gives what it reads to the other end, and reads no more than that one can write.
+/// One end of a tunnel. It passes what it reads to the other end, and stops reading when that end cannot write.
 private final class TunnelEnd: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Both live on one event loop.
+    /// The other end, on the same event loop.
     var other: TunnelEnd?
     private var context: ChannelHandlerContext?
     private var waiting: [ByteBuffer] = []

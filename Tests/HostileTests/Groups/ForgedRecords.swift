@@ -2,7 +2,7 @@ import Crypto
 import EarshotWire
 import Foundation
 
-/// A key that signs, and who that is.
+/// A signing key with its peer id.
 struct GroupKey {
     let key: P256.Signing.PrivateKey
     let id: PeerID
@@ -17,9 +17,9 @@ struct GroupKey {
     func sign(_ bytes: [UInt8]) throws -> [UInt8] { Array(try self.key.signature(for: Data(bytes)).derRepresentation) }
 }
 
-/// Makes records of a group, each signed by whomever a test wants; by the right key where it does not say.
+/// Creates records of a group, signed by the given keys; by the right key unless told otherwise.
 struct ForgedRecords {
-    /// Signed by every key that P-256 has.
+    /// The scheme of all P-256 keys.
     static let scheme = SignatureScheme.ecdsaSecp256r1SHA256
 
     let group: GroupID
@@ -36,7 +36,7 @@ struct ForgedRecords {
         return terms
     }
 
-    /// The seat of a peer, that it has taken, where no other signer is given, and another one has vouched for.
+    /// Returns a peer's seat. The peer signs it unless `signer` is given, and another key vouches for it.
     func seat(
         of peer: GroupKey, _ number: UInt32 = 1, name: String = "x", at time: Int64 = 1_700_000_000_000,
         as role: GroupRecord.Role = .voucher,

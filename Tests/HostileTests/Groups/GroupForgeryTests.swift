@@ -4,10 +4,10 @@ import Foundation
 import NIOCore
 import Testing
 
-/// Records that a member makes up: who is in a group follows from what the right keys have signed, and from nothing else.
+/// Forged records of a member: membership follows only from records signed by the right keys.
 extension HostileTests {
     @Suite struct GroupForgeries {
-        /// What a member sends that is not signed as it has to be, and why not.
+        /// Returns records with invalid signatures that a member sends, with the fault of each.
         private static func forgeries(by mallory: GroupPeer, _ friend: GroupKey, in records: ForgedRecords) throws -> [(
             String, GroupRecord
         )] {
@@ -43,14 +43,14 @@ extension HostileTests {
             let daemon = try VictimDaemon()
             let mallory = try GroupPeer(daemon)
             let records = ForgedRecords(group: try mallory.join())
-            // Another member, whom it has let in as it may.
+            // Another member, whom it has admitted rightfully.
             let friend = GroupKey()
             try mallory.send(.seat(try records.seat(of: friend, by: mallory.key)), of: records.group)
             let held = try mallory.settle(records.group)
             let group = try GroupView.all(of: daemon)
             #expect(group.first?.members.count == 3 && held.count == 4)
             for (what, record) in try Self.forgeries(by: mallory, friend, in: records) {
-                // On one connection the daemon asks for what it lacks but a few times.
+                // On one connection the daemon asks for missing records only a few times.
                 try mallory.reconnect()
                 try mallory.send(record, of: records.group)
                 #expect(try mallory.settle(records.group) == held, "\(what)")
@@ -71,18 +71,18 @@ extension HostileTests {
                 .removal(try records.removal(of: charter.creator, 9, by: own)),
                 .seat(try records.seat(of: other, by: other)),
                 .seat(try records.seat(of: own, 2, by: own)),
-                // A circle: neither counts before the other.
+                // A circle: neither seat counts before the other.
                 .seat(try records.seat(of: other, by: third)), .seat(try records.seat(of: third, by: other)),
-                // Of a seat that its voucher has not got.
+                // A seat by a voucher's seat that does not exist.
                 .seat(try records.seat(of: other, by: own, seat: mallory.seatNumber + 1)),
             ]
             for record in ignored {
-                // On one connection the daemon asks for what it lacks but a few times.
+                // On one connection the daemon asks for missing records only a few times.
                 try mallory.reconnect()
                 try mallory.send(record, of: records.group)
                 #expect(try mallory.settle(records.group) == held, "\(record.kind)")
             }
-            // Nor of a group that the daemon does not hold.
+            // Records of a group that the daemon does not hold.
             let strange = ForgedRecords(group: .random())
             for record in ignored + [.seat(try strange.seat(of: other, as: .creator, by: own))] {
                 try mallory.send(record, of: strange.group)
@@ -106,19 +106,19 @@ extension HostileTests {
             for kind: UInt8 in [0, 6, 255] { bad.append(("kind \(kind)", good[..<16] + [kind] + good[17...])) }
             bad.append(("as long as may be", good + [UInt8](repeating: 0, count: limit - good.count)))
             for (what, bytes) in bad { #expect(try self.refusal(of: bytes, by: mallory) == .protocolViolation, "\(what)") }
-            // One more than a frame may have is refused before it has come.
+            // A frame that exceeds the limit by one byte is refused before it has arrived.
             let header = withUnsafeBytes(of: UInt32(limit + 1).bigEndian) { Array($0) } + [FrameType.groupRecord.rawValue]
             mallory.peer.socket.send(header)
             #expect(try mallory.peer.refusal() == .protocolViolation)
             try mallory.reconnect()
             #expect(try mallory.settle(records.group) == held)
-            // The good one is good.
+            // The valid record is accepted.
             try mallory.send(try GroupRecord(decoding: ByteBuffer(bytes: good[16...])), of: records.group)
             #expect(try mallory.settle(records.group).count == held.count + 1)
             #expect(daemon.isAlive)
         }
 
-        /// How a connection ends on which a record's frame has that payload; there is another one afterwards.
+        /// Returns how a connection ends after a record frame with that payload. Reconnects afterwards.
         private func refusal(of payload: [UInt8], by mallory: GroupPeer) throws -> WireErrorCode? {
             let header = withUnsafeBytes(of: UInt32(payload.count).bigEndian) { Array($0) } + [FrameType.groupRecord.rawValue]
             mallory.peer.socket.send(header + payload)

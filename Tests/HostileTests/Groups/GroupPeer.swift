@@ -17,10 +17,10 @@ struct GroupView: Decodable, Hashable {
     let name: String
     let members: [Member]
 
-    /// Who is in it, without those for whom there is no room.
+    /// The ids of its members, without those that have no room.
     var peers: Set<String> { Set(self.members.filter { $0.state != "full" }.map(\.peer_id)) }
 
-    /// It as a person takes it in: its name, and who is in it under which name.
+    /// The group as a user perceives it: its name, and its members with their names.
     var names: [String] { [self.name] + self.members.map { "\($0.peer_id) \($0.name)" }.sorted() }
 
     static func all(of daemon: VictimDaemon) throws -> [GroupView] {
@@ -29,16 +29,17 @@ struct GroupView: Decodable, Hashable {
     }
 }
 
-/// A peer over TLS that knows groups, and has a daemon let it into one, or lets the daemon into its own: what it says then is a test's own.
+/// A peer over TLS that supports groups. It lets a daemon admit it to a group, or the daemon join its own. Each test decides which frames
+/// it sends then.
 final class GroupPeer {
     let tunnel: TLSTunnel
     let key: GroupKey
     let daemon: VictimDaemon
     private(set) var peer: WirePeer
     private let name: String
-    /// What the daemon has said of the group that it has let this peer into.
+    /// The charter of the group that the daemon has admitted this peer to.
     private(set) var charter: GroupCharter?
-    /// Of the seat that it has in that group.
+    /// The number of its seat in that group.
     private(set) var seatNumber: UInt32 = 1
 
     var id: PeerID { self.key.id }
@@ -55,7 +56,7 @@ final class GroupPeer {
         try WirePeer(port: tunnel.port, key: tunnel.key, name: name, transport: .tls, extensions: [.groups]).prove()
     }
 
-    /// Closes its connection, and opens another one.
+    /// Closes its connection, and opens another.
     func reconnect() throws { self.peer = try Self.connect(self.tunnel, self.name) }
 
     func send(_ frames: GroupFrame...) throws {
@@ -68,19 +69,19 @@ final class GroupPeer {
         try self.peer.next { if case .group(let frame) = $0 { match(frame) } else { nil } }
     }
 
-    // MARK: Being let in
+    // MARK: Joining
 
-    /// The daemon's user makes a group and lets this peer in: the group's id.
+    /// Lets the daemon's user create a group and admit this peer. Returns the group's id.
     func join(_ name: String = "team", isClosed: Bool = false) throws -> GroupID {
         let answer = try self.daemon.call("POST", "/v1/groups", json: #"{"name":"\#(name)","closed":\#(isClosed)}"#)
         try #require(answer.status == 201 || answer.status == 200, "\(answer)")
         return try self.letIn(to: name)
     }
 
-    /// The daemon's user invites this peer to a group that there is.
+    /// Lets the daemon's user invite this peer to an existing group.
     @discardableResult
     func letIn(to group: String) throws -> GroupID {
-        // The daemon has taken its proof: it may be named.
+        // The daemon has accepted its proof, so the user can name this peer.
         try self.peer.roundTrip()
         let answer = try self.daemon.call("POST", "/v1/groups/\(group)/invitations", json: #"{"peers":["\#(self.id)"]}"#)
         try #require((200..<300).contains(answer.status), "\(answer)")
@@ -95,7 +96,7 @@ final class GroupPeer {
             warrant: GroupSeat.Warrant(.creator))
         seat.signature = try self.key.sign(try seat.signedBytes(as: .peer, in: id))
         try self.send(.inviteAnswer(GroupInviteAnswer(id: invite.id, decision: .accepted(seat))))
-        // It takes this peer for a member from now on.
+        // From now on the daemon treats this peer as a member.
         try self.next { if case .names(let names) = $0, names.contains(where: { $0.group == id }) { () } else { nil } }
         try self.send(.index(id, []))
         try self.next { frame -> Void? in
@@ -105,9 +106,9 @@ final class GroupPeer {
         return id
     }
 
-    // MARK: Letting in
+    // MARK: Admitting
 
-    /// This peer makes a group and has the daemon join it, whose user says so.
+    /// Creates a group, which the daemon joins by its user's command.
     func create(_ name: String = "trap") throws -> ForgedRecords {
         let charter = try ForgedRecords.charter(by: self.key)
         self.charter = charter
@@ -115,11 +116,11 @@ final class GroupPeer {
         return ForgedRecords(group: charter.id)
     }
 
-    /// Has the daemon join a group of this peer's, and gives it all of it that is needed.
+    /// Lets the daemon join a group of this peer, and sends it all needed records.
     func offer(_ charter: GroupCharter, _ name: String = "trap") throws {
         let records = ForgedRecords(group: charter.id)
         let invitation = try self.invite(charter, name)
-        // The user's command ends once the daemon is in.
+        // The user's command ends once the daemon is a member.
         let command = try PlainSocket(path: self.daemon.socket)
         command.send(VictimDaemon.request("POST", "/v1/invitations/\(invitation)/response", json: #"{"decision":"accept"}"#))
         var seat = try self.next { frame -> GroupSeat? in
@@ -134,7 +135,7 @@ final class GroupPeer {
         try self.settle(charter.id)
     }
 
-    /// Asks the daemon into a group of this peer's; the invitation is pending there afterwards: the daemon has checked its signature.
+    /// Invites the daemon to a group of this peer. Afterwards the invitation is pending there, and the daemon has checked its signature.
     private func invite(_ charter: GroupCharter, _ name: String = "trap") throws -> InvitationID {
         try self.peer.roundTrip()
         let id = InvitationID.random()
@@ -155,10 +156,10 @@ final class GroupPeer {
         return id
     }
 
-    // MARK: What the daemon holds
+    // MARK: The daemon's records
 
-    /// Names the group as one that this peer holds otherwise, and has the daemon say what it holds: by then it has dealt with all records
-    /// that came before. Only a member is answered.
+    /// Names the group with a different digest, so that the daemon answers with its index. By then it has processed all earlier records.
+    /// Only members are answered.
     @discardableResult
     func settle(_ group: GroupID) throws -> Set<GroupRecordHash> {
         try self.send(.names([GroupName(group: group, digest: .random())]))

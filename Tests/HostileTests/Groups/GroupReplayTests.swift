@@ -4,7 +4,7 @@ import Foundation
 import NIOCore
 import Testing
 
-/// Records that were good once, sent again, and ones that are made to look as old: a removal is for good.
+/// Replays of formerly valid records, and records that pretend to be old: a removal is permanent.
 extension HostileTests {
     @Suite struct GroupReplays {
         @Test("groups: a removed member shows its seat again, and vouches as if it were before") func removedMember() throws {
@@ -12,13 +12,13 @@ extension HostileTests {
             let mallory = try GroupPeer(daemon)
             let records = ForgedRecords(group: try mallory.join())
             let creator = try #require(mallory.charter).creator
-            // A friend of both, whom it has let in, and its own second key.
+            // A friend of both, admitted by the attacker, and the attacker's second key.
             let (friend, second) = (GroupKey(), GroupKey())
             let itsSeats = try [friend, second].map { GroupRecord.seat(try records.seat(of: $0, by: mallory.key)) }
             for seat in itsSeats { try mallory.send(seat, of: records.group) }
             try mallory.settle(records.group)
             #expect(try self.members(of: daemon) == [creator, mallory.id, friend.id, second.id])
-            // The friend stays by the creator's own word; the second key goes as well.
+            // The friend stays because the creator vouches for it; the second key is removed too.
             try self.remove(second, by: daemon)
             try self.remove(mallory.key, by: daemon)
             let removal = try mallory.next { frame -> GroupRecord? in
@@ -32,14 +32,14 @@ extension HostileTests {
                 shown.append(.seat(try records.seat(of: GroupKey(), number, at: 1, by: own)))
                 shown.append(.seat(try records.seat(of: GroupKey(), number, at: 1, by: own, seat: number)))
             }
-            // It, and its second key, by the word of the friend, who holds a seat that counts.
+            // Seats for the attacker and its second key, vouched for by the friend, whose seat is valid.
             shown.append(.seat(try records.seat(of: own, by: friend)))
             shown.append(.seat(try records.seat(of: own, 2, by: friend)))
             shown.append(.seat(try records.seat(of: second, 7, by: friend)))
             for _ in 0..<2 {
                 for record in shown {
                     try mallory.send(record, of: records.group)
-                    // Whoever shows what does not count hears why.
+                    // The sender of an invalid record is told the reason.
                     let answer = try mallory.next { if case .record(let record, records.group) = $0 { record } else { nil } }
                     guard case .removal(let said) = answer else {
                         Issue.record("\(record) is answered by \(answer)")
@@ -51,7 +51,7 @@ extension HostileTests {
                 // On another connection as well.
                 try mallory.reconnect()
             }
-            // The removal itself is known, and its own word does not bring it back.
+            // The removal itself is known, and the attacker's own record does not revoke it.
             try mallory.send(removal, of: records.group)
             try mallory.peer.roundTrip()
             #expect(try self.members(of: daemon) == rest)
@@ -75,7 +75,7 @@ extension HostileTests {
                 #expect(try mallory.settle(records.group) == held)
             }
             #expect(try self.members(of: daemon) == [creator, mallory.id])
-            // The member of a later seat has nothing of a friend's word for the earlier one.
+            // A friend's signature for the earlier seat is useless for the later one.
             let friend = GroupKey()
             try mallory.send(.seat(try records.seat(of: friend, by: mallory.key, seat: 2)), of: records.group)
             try mallory.send(.seat(try records.seat(of: mallory.key, by: friend)), of: records.group)
@@ -91,7 +91,7 @@ extension HostileTests {
             return Set(group.peers.compactMap { PeerID($0) })
         }
 
-        /// Its user takes a member out, and nobody else.
+        /// Lets the daemon's user remove a member.
         private func remove(_ peer: GroupKey, by daemon: VictimDaemon) throws {
             let answer = try daemon.call("DELETE", "/v1/groups/team/members/\(peer.id)")
             #expect(answer.status == 200, "\(answer)")

@@ -4,7 +4,7 @@ import Foundation
 import NIOCore
 import Testing
 
-/// What is said in a group: members say it, to members, and an id of a group's opens nothing else.
+/// Messages in a group: only members send them, only to members, and a group's id grants nothing else.
 extension HostileTests {
     @Suite struct GroupTalk {
         @Test("groups: who is no member says something there, and who was one goes on") func whoIsNoMember() throws {
@@ -13,12 +13,12 @@ extension HostileTests {
             let group = try mallory.join()
             let session = Self.session(of: group)
             try mallory.settle(group)
-            // It is one: the message arrives.
+            // A member's message arrives.
             #expect(try Self.say("one", as: mallory, in: session, sequence: 1) == .delivered)
             let stranger = try GroupPeer(daemon, name: "eve")
             #expect(try Self.say("two", as: stranger, in: session, sequence: 1) == .refused)
             #expect(try Self.say("two", as: stranger, in: Self.session(of: .random()), sequence: 2) == .refused)
-            // It may say that it is in the group, and is answered nothing: ids and records go to members alone.
+            // The stranger may claim membership, and gets no answer: ids and records go only to members.
             try stranger.send(.names([GroupName(group: group, digest: .random())]), .index(group, []))
             try stranger.peer.roundTrip()
             #expect(try Self.say("three", as: stranger, in: session, sequence: 3) == .refused)
@@ -37,7 +37,7 @@ extension HostileTests {
             let mallory = try GroupPeer(daemon)
             let group = try mallory.join()
             let session = Self.session(of: group)
-            // A member, and a stranger that has heard of the id.
+            // A member, and a stranger that knows the id.
             for peer in [mallory.peer, try GroupPeer(daemon, name: "eve").peer] {
                 try peer.send(.sessionResume(session))
                 let ended: SessionID = try peer.next { if case .sessionEnd(let ended) = $0 { ended } else { nil } }
@@ -55,7 +55,7 @@ extension HostileTests {
         }
 
         @Test("groups: different things to different members") func differentThings() throws {
-            // Its creator gives both the same two names of one number, in different orders: they agree all the same.
+            // The creator gives both members the same two names with one number, in different orders. They agree nevertheless.
             var names: [String] = []
             var expected: [String] = []
             for order in [[0, 1], [1, 0]] {
@@ -66,7 +66,7 @@ extension HostileTests {
                 for index in order { try mallory.send(terms[index], of: records.group) }
                 try mallory.settle(records.group)
                 let group = try #require(try GroupView.all(of: daemon).first)
-                // The lower hash is that of one group: another group's may be the other one's.
+                // The hashes depend on the group, so the winner may differ between groups.
                 let lower = terms.min { $0.hash(in: records.group).bytes.lexicographicallyPrecedes($1.hash(in: records.group).bytes) }
                 guard case .terms(let winner)? = lower else { continue }
                 names.append(group.name)
@@ -85,28 +85,28 @@ extension HostileTests {
             let before = try mallory.settle(records.group)
             for _ in 0..<10_000 { try mallory.send(known, of: records.group) }
             #expect(try mallory.settle(records.group) == before)
-            // More than a group may have, and more than one second's: those that wait are the sender's own patience.
+            // More records than a group may have, and more than the rate of one second: the excess waits at the sender.
             let began = ContinuousClock.now
             for _ in 0..<(WireLimits.groupRecords + 64) {
                 try mallory.send(.seat(try records.seat(of: GroupKey(), by: mallory.key)), of: records.group)
             }
-            // The daemon does other things meanwhile.
+            // The daemon does other work meanwhile.
             let view = try #require(try GroupView.all(of: daemon).first)
             let seconds = Int((ContinuousClock.now - began).components.seconds) + 1
             #expect(view.members.count <= 3 + EarshotLimits.groupRecordsPerSecond * (seconds + 1))
             let held = try mallory.settle(records.group)
-            // The terms too.
+            // The terms count too.
             #expect(held.count == WireLimits.groupRecords + 1)
             let full = try #require(try GroupView.all(of: daemon).first)
             #expect(full.peers.count == WireLimits.groupMembers && full.peers.contains(mallory.id.description))
             #expect(daemon.isAlive)
         }
 
-        // MARK: Saying
+        // MARK: Sending
 
         private static func session(of group: GroupID) -> SessionID { SessionID(high: group.high, low: group.low) }
 
-        /// What the daemon makes of a message.
+        /// Returns the daemon's receipt for a message.
         private static func say(
             _ text: String, as peer: GroupPeer, in session: SessionID, sequence: UInt64
         ) throws -> MessageReceipt.Outcome {
