@@ -3,11 +3,11 @@ import Testing
 
 @testable import EarshotCore
 
-/// The lines of the log at level info that an administrator needs: who was let in, when, and by whom.
+/// The log lines at level info that an administrator needs: which peers were admitted, when, and by whom.
 @Suite struct NoticeTests {
     private let alice = peerID(1)
 
-    /// The notices at level info and above that name the peer, as their words and some of their details.
+    /// Returns the notices at level info and above about the peer, with their text and some of their details.
     private func lines(_ bench: CoreBench, _ details: String...) -> [String] {
         bench.notices.filter { $0.level != .debug && $0.details.contains { $0.name == "peer" && $0.value == self.alice.description } }.map {
             notice in

@@ -1,4 +1,4 @@
 import EarshotWire
 
-/// A peer id that is the same for the same number.
+/// Returns a fixed peer id for a number.
 func peerID(_ number: UInt8) -> PeerID { PeerID(subjectPublicKeyInfo: [number]) }

@@ -39,7 +39,7 @@ import Testing
         #expect(self.sent(&outbox) == [1, 3, 4, 5])
     }
 
-    /// A message may have arrived once a connection was given it: the loss of that connection proves nothing, nor does a refusal.
+    /// A message may have arrived once a connection was given it. Neither the loss of that connection nor a refusal proves the contrary.
     @Test func mayHaveArrived() {
         var outbox = Outbox()
         outbox.append(self.entry(1, isQueued: true))
@@ -64,7 +64,7 @@ import Testing
         #expect(self.sent(&outbox) == [1, 3])
     }
 
-    /// What is on its way is bounded; the rest follows as it is acknowledged.
+    /// The bytes in flight are bounded. The rest follows as messages are acknowledged.
     @Test func queuedMessageBytes() {
         var outbox = Outbox()
         let quarter = EarshotLimits.queuedMessageBytes / 4 - EarshotLimits.messageOverhead
@@ -166,7 +166,7 @@ import Testing
         #expect(self.sent(&outbox) == [2, 3, 4])
     }
 
-    /// The answer to a probe that was given up may never come.
+    /// The answer to an abandoned probe may never arrive.
     @Test func aProbeThatIsGivenUpIsFollowedByAnother() {
         var outbox = Outbox()
         for sequence in UInt64(1)...2 { outbox.append(self.entry(sequence)) }

@@ -4,13 +4,13 @@ import Testing
 @testable import EarshotCore
 
 @Suite struct PeerNamingTests {
-    /// What may be said of a peer of some name.
+    /// The relation of a peer to this machine.
     enum Kind: CaseIterable {
         case trusted, trustedConnected, formerlyConnected, knownConnected, strangerConnected, strangerProven, stranger, strangerConfigured
         case blocked, blockedConnected
 
         var isKnown: Bool { ![.strangerConnected, .strangerProven, .stranger, .strangerConfigured].contains(self) }
-        /// Whether the beginning of its id means it.
+        /// Whether a prefix of its id may name it.
         var hasSureID: Bool { self != .stranger }
         var isBlocked: Bool { [.blocked, .blockedConnected].contains(self) }
 
@@ -29,26 +29,26 @@ import Testing
 
     private static let cases: [(kinds: [Kind], chosen: [Int])] = [
         ([], []), ([.stranger], [0]), ([.blocked], [0]),
-        // The absent trusted bob is never a stranger bob, whatever the stranger has done.
+        // A stranger bob is never taken for the absent trusted bob, whatever the stranger has done.
         ([.trusted, .stranger], [0]), ([.trusted, .strangerProven], [0]), ([.trusted, .strangerConnected], [0]),
         ([.strangerConnected, .trusted, .stranger], [1]),
-        // Nor is one that we once agreed with.
+        // Nor for a peer that was once in a session.
         ([.formerlyConnected, .stranger], [0]), ([.formerlyConnected, .strangerConnected], [0]),
-        // Two that are known are ambiguous, wherever they are: a member that takes an absent one's name gets nothing.
+        // Two known peers are ambiguous, whether connected or not: a member that takes an absent peer's name gets nothing meant for it.
         ([.trusted, .trustedConnected], [0, 1]), ([.formerlyConnected, .knownConnected], [0, 1]),
         ([.trustedConnected, .formerlyConnected], [0, 1]), ([.trusted, .knownConnected, .strangerConnected], [0, 1]),
-        // Connected and proven strangers first.
+        // Connected strangers come before proven ones, and those before others.
         ([.stranger, .strangerProven, .strangerConnected], [2]), ([.stranger, .strangerProven], [1]),
-        // Several of the best kind are for a person to tell apart.
+        // The user must choose among several peers of the best kind.
         ([.stranger, .stranger], [0, 1]), ([.trusted, .trusted], [0, 1]), ([.knownConnected, .trustedConnected], [0, 1]),
         ([.trusted, .formerlyConnected], [0, 1]), ([.strangerConnected, .strangerConnected, .stranger], [0, 1]),
         ([.knownConnected, .trusted], [0, 1]), ([.trusted, .knownConnected, .stranger], [0, 1]),
-        // Blocked peers answer only where no other does.
+        // Blocked peers match only if no other peer does.
         ([.blocked, .stranger], [1]), ([.blockedConnected, .trusted], [1]), ([.blockedConnected, .stranger], [1]),
         ([.blocked, .blockedConnected], [0, 1]),
     ]
 
-    /// A member that takes another form of an absent one's letters gets nothing that was meant for that one.
+    /// A member whose name is canonically equivalent to an absent peer's gets nothing meant for that peer.
     @Test func equivalentNamesAreAmbiguous() {
         let entries = [Kind.trusted.entry(1, "caf\u{E9}"), Kind.knownConnected.entry(2, "cafe\u{301}")]
         for name in ["caf\u{E9}", "cafe\u{301}"] { #expect(self.ids(name, entries) == [peerID(1), peerID(2)]) }
@@ -71,7 +71,7 @@ import Testing
         #expect(self.ids(name, [Kind.stranger.entry(1, name)] + others) == [peerID(1)])
     }
 
-    /// One name in two normalisations is one name: the look-alike does not slip past the tiers, as it would by its bytes.
+    /// Two normalisations of a name are one name: a look-alike cannot bypass the ranking, as it could by its bytes.
     @Test func aNameIsWhatIsSeen() {
         #expect(self.ids("e\u{301}va", [Kind.trusted.entry(1, "\u{E9}va"), Kind.stranger.entry(2, "e\u{301}va")]) == [peerID(1)])
     }
@@ -90,7 +90,7 @@ import Testing
         #expect(self.ids(text + "A", both) == [])
     }
 
-    /// Of a stranger whose key was never proven, the id is an advertisement's word, and may begin with any word.
+    /// For a stranger whose key was never proven, the id is only advertised, and may begin with any word.
     @Test(arguments: Kind.allCases) func aPrefixMeansNoIDThatIsOnlyAdvertised(kind: Kind) {
         let prefix = String(peerID(1).description.prefix(11))
         #expect(self.ids(prefix, [kind.entry(1), Kind.trusted.entry(2)]) == (kind.hasSureID ? [peerID(1)] : []))
@@ -98,32 +98,33 @@ import Testing
         #expect(advertised.map(\.id) == (kind.hasSureID ? [] : [peerID(1)]))
     }
 
-    /// The name of a known peer is meant, whatever id begins so: here it is called as an id begins.
+    /// The name of a known peer takes precedence over ids: here it equals the beginning of an id.
     @Test(arguments: Kind.allCases.filter { $0.isKnown && !$0.isBlocked }) func aKnownNameGoesBeforeAPrefix(known: Kind) {
         let prefix = String(peerID(1).description.prefix(8))
         for kind in Kind.allCases where !kind.isKnown || kind.isBlocked {
             #expect(self.ids(prefix, [kind.entry(1), known.entry(2, prefix)]) == [peerID(2)], "\(kind)")
             #expect(self.ids(prefix.lowercased(), [kind.entry(1), known.entry(2, prefix.lowercased())]) == [peerID(2)], "\(kind)")
         }
-        // A known peer that calls itself as another one's id begins does not get in silence what was meant for that one.
+        // If a known peer's name equals the beginning of another's id, the name is ambiguous, so that nothing silently reaches the wrong
+        // peer.
         for kind in Kind.allCases where kind.isKnown && !kind.isBlocked {
             #expect(self.ids(prefix, [kind.entry(1), known.entry(2, prefix)]) == [peerID(2), peerID(1)], "\(kind)")
         }
         #expect(self.ids(prefix, [known.entry(1, prefix)]) == [peerID(1)])
     }
 
-    /// A stranger that names itself after the beginning of another's id gains nothing.
+    /// A stranger gains nothing by a name that equals the beginning of another's id.
     @Test(arguments: Kind.allCases.filter(\.hasSureID)) func aPrefixGoesBeforeAStrangersName(kind: Kind) {
         let prefix = String(peerID(1).description.prefix(8))
         for stranger in Kind.allCases where !stranger.isKnown {
             #expect(self.ids(prefix, [kind.entry(1), stranger.entry(2, prefix)]) == [peerID(1)], "\(stranger)")
-            // Without such an id it is a name like any other.
+            // Without such an id it is an ordinary name.
             #expect(self.ids(prefix, [stranger.entry(2, prefix)]) == [peerID(2)], "\(stranger)")
         }
     }
 
     @Test func onlyAsciiLettersHaveACase() {
-        // ſ and ı would be S and I by Unicode's rules.
+        // By Unicode's rules, ſ and ı would be S and I.
         for (letter, other) in [("S", "ſ"), ("I", "ı")] {
             guard let id = (1...255).lazy.map({ peerID($0) }).first(where: { $0.description.prefix(8).contains(letter) }) else { continue }
             let entry = PeerNaming.Entry(

@@ -48,7 +48,7 @@ import Testing
         #expect(table.ids(.open) == [1, 2, 3] && table.count(of: self.bob, .open) == 2 && table.count(of: self.carol, .open) == 1)
     }
 
-    /// Against the plain way of counting, whatever is done.
+    /// Compares the counts with those of a plain dictionary after random changes.
     @Test(arguments: 0..<8 as Range<UInt64>) func countsAreWhatIsThere(_ seed: UInt64) {
         var table = Table()
         var plain: [Int: Row] = [:]
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    // MARK: What is over
+    // MARK: Finished rows
 
     @Test func theOldestGoesAtTheLimit() {
         var table = Table()
@@ -95,7 +95,7 @@ import Testing
         #expect(table.surplus(beyond: 10, endedBy: self.bob) == 0)
         table[0] = nil
         #expect(table.surplus(beyond: 10, endedBy: self.bob) == nil)
-        // One that has begun anew, and ends again, is the youngest.
+        // A row that starts again, and ends again, is the youngest.
         table[1]?.facets = .open
         table[1]?.facets = .finished
         table[11] = Row(peerID: self.bob, facets: .finished)
@@ -111,7 +111,7 @@ import Testing
         }
         #expect(table.count(of: self.carol, .finished) == 4, "another one's rows stay")
         #expect(table.ids(of: self.bob, .finished) == Array(20_094..<20_100))
-        // A new peer has a share too.
+        // A new peer gets a share too.
         for id in 4..<9 {
             table[id] = Row(peerID: self.carol, facets: .finished)
             while let old = table.surplus(beyond: 10, endedBy: self.carol) { table[old] = nil }

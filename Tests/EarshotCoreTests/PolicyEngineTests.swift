@@ -52,7 +52,7 @@ import Testing
         #expect(!self.engine(.unknown).groupFile(.ask).isTaken)
         #expect(self.engine(.trusted).groupFile(.ask).isTaken)
         #expect(self.engine(.unknown, hasSession: true).groupFile(.ask).isTaken)
-        // Who wants to be asked about each file is.
+        // A user who wants to decide about each file is asked.
         #expect(!self.engine(.trusted) { $0.acceptResources = .ask }.groupFile(.accept).isTaken)
     }
 
@@ -68,7 +68,7 @@ import Testing
         #expect(blocked?.action == .group && blocked?.outcome == .deny && blocked?.rule == "trust = blocked")
     }
 
-    /// What `earshot send` does to whom, and what becomes of what a peer sends that has to invite first.
+    /// The decisions about sending with `earshot send`, and about data from a peer that has to invite first.
     @Test func withoutASessionTheInvitationsRuleDecides() {
         func outcomes(_ engine: PolicyEngine) -> [PolicyDecision.Outcome] { engine.explain().map(\.outcome) }
         func rules(_ engine: PolicyEngine) -> [String] { engine.explain().map(\.rule) }

@@ -3,11 +3,11 @@ import Testing
 
 @testable import EarshotCore
 
-/// How long queued messages wait, whatever the clock says.
+/// The waiting time of queued messages is independent of the wall clock.
 @Suite struct QueuedTimeTests {
     private let bob = peerID(1)
 
-    /// A board without a clock of its own starts in 1970, or ahead: a message waits for as long as it was to, and no longer.
+    /// A board without a battery-backed clock starts in 1970, or ahead. A message waits for exactly its time nevertheless.
     @Test(arguments: [-1_900_000_000, -86_400, 86_400, 1_900_000_000]) func aClockThatIsWrongAtAStart(seconds: Int) throws {
         var (alice, link, _) = try CoreBench.inSession(with: self.bob)
         alice.lose(link)
@@ -20,7 +20,7 @@ import Testing
         #expect(again.core.outgoingMessage(id)?.recipients.map(\.status) == [.unconfirmed])
     }
 
-    /// Its clock was wrong when it was queued, and right when the daemon is started again.
+    /// The clock was wrong when the message was queued, and is correct when the daemon is restarted.
     @Test(arguments: [-1_900_000_000, 1_900_000_000]) func aClockThatWasWrongWhenItWasQueued(seconds: Int) throws {
         var (alice, link, _) = try CoreBench.inSession(with: self.bob)
         alice.lose(link)
@@ -34,7 +34,7 @@ import Testing
         #expect(again.core.outgoingMessage(id)?.recipients.map(\.status) == [.unconfirmed])
     }
 
-    /// A row says more than any message has, since its release wrote it by a clock that was ahead.
+    /// A row has a later time than any message may have, because an earlier release wrote it by a clock that was ahead.
     @Test func outboxAgeLimitOfARow() throws {
         var (alice, link, _) = try CoreBench.inSession(with: self.bob)
         alice.lose(link)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// What one peer's unfinished transfers may hold of the quota.
+/// The part of the quota that the unfinished transfers of one peer may use.
 @Suite struct QuotaShareTests {
     @Test func shares() {
         let (stranger, trusted) = (QuotaShare(of: peerID(1), isTrusted: false), QuotaShare(of: peerID(1), isTrusted: true))

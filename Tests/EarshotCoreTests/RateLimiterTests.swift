@@ -3,11 +3,11 @@ import Testing
 
 @testable import EarshotCore
 
-/// So many at once, then one an interval.
+/// A burst, then one per interval.
 @Suite struct RateLimiterTests {
     private let start = MonotonicInstant(nanoseconds: 1_000_000_000)
 
-    /// A limiter that an expectation may change.
+    /// A class around a limiter, so that an expectation may change it.
     private final class Limiter {
         private var limiter: RateLimiter<Int>
         init(burst: Int, interval: Duration) { self.limiter = RateLimiter(burst: burst, interval: interval, capacity: 8) }
@@ -35,11 +35,11 @@ import Testing
         for _ in 0..<3 { #expect(limiter.take(1, at: self.start)) }
         #expect(!limiter.take(1, at: self.start))
         #expect(limiter.take(2, at: self.start), "each key for itself")
-        // What is refused does not count, and not a moment too soon.
+        // A refused request does not count, and none is admitted too soon.
         #expect(!limiter.take(1, at: self.start + .seconds(1) - .nanoseconds(1)))
         #expect(limiter.take(1, at: self.start + .seconds(1)))
         #expect(!limiter.take(1, at: self.start + .seconds(1)))
-        // At rest the whole burst is there again, and no more however long it rests.
+        // An idle key gets the whole burst again, and no more after a longer time.
         for _ in 0..<3 { #expect(limiter.take(1, at: self.start + .seconds(3600))) }
         #expect(!limiter.take(1, at: self.start + .seconds(3600)))
     }
@@ -55,7 +55,7 @@ import Testing
 
     @Test func fewAreRemembered() {
         let limiter = Limiter(burst: 2, interval: .seconds(1))
-        // The one that asks most is remembered longest.
+        // The key with the most requests is remembered longest.
         for _ in 0..<2 { #expect(limiter.take(0, at: self.start)) }
         for key in 1..<1_000 {
             let now = self.start + .microseconds(1) * key
@@ -63,13 +63,13 @@ import Testing
             #expect(limiter.count <= 8)
             #expect(!limiter.allows(0, at: now))
         }
-        // Those at rest go first.
+        // Idle keys are evicted first.
         let later = self.start + .seconds(60)
         for key in -8 ... -1 { for _ in 0..<2 { #expect(limiter.take(key, at: later)) } }
         for key in -8 ... -1 { #expect(!limiter.allows(key, at: later)) }
     }
 
-    /// A program's own limit, up to the most that may be set.
+    /// A program may set its own burst, up to a maximum.
     @Test(arguments: [(1, 1), (9, 9), (0, 1), (10_000, 10_000), (10_001, 10_000)]) func aProgramsOwnBurst(burst: Int, admitted: Int) {
         var rate = AskingRate(burst: burst)
         let now = MonotonicInstant(nanoseconds: 0)
@@ -80,7 +80,7 @@ import Testing
     @Test func askingBurst() {
         let rate = Rate()
         for _ in 0..<EarshotLimits.askingBurst { #expect(rate.admit(1, from: [1], at: self.start)) }
-        // However often it asks beyond, the others at its address lose nothing.
+        // However many more requests it makes, other peers at its address lose nothing.
         for _ in 0..<1_000 { #expect(!rate.admit(1, from: [1], at: self.start)) }
         for number in EarshotLimits.askingBurst..<EarshotLimits.askingBurstPerAddress {
             #expect(rate.admit(UInt8(100 + number), from: [1], at: self.start))
@@ -97,7 +97,7 @@ import Testing
 
     private func bytes(_ number: Int) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 0xFF)] }
 
-    /// Of so many peers it is known that they have asked as often as they may; one more, and the first of them may again.
+    /// The limiter remembers the exhausted bursts of a limited number of peers. One more peer evicts the first, which may then ask again.
     @Test func rememberedAskers() {
         let rate = Rate()
         func asks(_ number: Int) -> Bool {
@@ -113,11 +113,11 @@ import Testing
         #expect(!asks(limit - 1), "the last ones are remembered")
     }
 
-    /// The same of addresses.
+    /// The same limit for addresses.
     @Test func rememberedAskersOfAddresses() {
         let rate = Rate()
         var keys = 0
-        /// Each time with a fresh key.
+        /// Asks with a fresh key each time.
         func asks(from number: Int) -> Bool {
             keys += 1
             let key = PeerID(subjectPublicKeyInfo: [UInt8(keys >> 16)] + self.bytes(keys & 0xFFFF))

@@ -8,12 +8,12 @@ import Testing
     @Test func thePaceHasALongMemory() {
         var pace = PaceMeter()
         #expect(pace.secondsLeft(for: 10) == nil)
-        // Ten a second for a minute, and then one second of nothing.
+        // Ten per second for a minute, and then nothing for a second.
         for tick in 0...240 { pace.add(tick == 0 ? 0 : 25, at: self.start + .milliseconds(250 * tick)) }
         #expect((10...11).contains(pace.secondsLeft(for: 1000) ?? 0))
         pace.add(0, at: self.start + .seconds(61))
         #expect((10...11).contains(pace.secondsLeft(for: 1000) ?? 0))
-        // But it does learn: a tenth of the rate for two minutes.
+        // The pace does adapt: a tenth of the rate for two minutes.
         for tick in 1...480 { pace.add(2, at: self.start + .seconds(61) + .milliseconds(250 * tick)) }
         #expect((110...126).contains(pace.secondsLeft(for: 1000) ?? 0))
     }
@@ -47,7 +47,7 @@ import Testing
         #expect(meter.bytesPerSecond == 10)
     }
 
-    /// The rate that is shown falls by itself when nothing moves.
+    /// The displayed rate falls while nothing moves.
     @Test func aRateFalls() {
         var meter = RateMeter()
         meter.add(0, at: self.start)

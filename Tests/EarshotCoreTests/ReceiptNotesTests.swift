@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// What a sender has taken note of counts at once, and not only when it is on disk.
+/// A sender's acknowledgement of a receipt counts at once, and not only when it is on disk.
 @Suite struct ReceiptNotesTests {
     private func id(_ number: UInt64) -> MessageID { MessageID(high: 0, low: number) }
 
@@ -24,7 +24,7 @@ import Testing
         #expect(!notes.contains(self.id(3), by: peerID(1)))
     }
 
-    /// One commit has them in the order in which they came, each once.
+    /// One commit contains the notes in the order of their arrival, each once.
     @Test func theyAreWrittenInTheirOrder() {
         var notes = ReceiptNotes()
         for sender in [UInt8(3), 1, 2, 1] { notes.add([self.id(9), self.id(UInt64(sender)), self.id(9)], by: peerID(sender)) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// What becomes of messages that come.
+/// The handling of received messages.
 @Suite struct ReceivingTests {
     private let bob = peerID(1)
 
@@ -34,7 +34,7 @@ import Testing
         #expect(self.receipts(&alice, link) == [.delivered] && alice.received.count == 1, "a repeat is acknowledged, and told to nobody")
     }
 
-    /// A program without a disk has a message once it has taken it; until then a sender that asks again hears nothing either.
+    /// A program without a disk has a message once it has taken it. Until then a sender that repeats the message gets no receipt.
     @Test func whatIsHeldIsAcknowledgedWhenItIsTaken() throws {
         var (alice, link, session) = try self.bench()
         alice.holdsMessages = true
@@ -55,7 +55,7 @@ import Testing
         #expect(self.receipts(&alice, link) == [.inboxFull] && alice.received.isEmpty)
     }
 
-    /// Its sender has sent it again on the next connection, and would take the refusal for what has become of it there.
+    /// The sender has repeated the message on the next connection, where it would misread the refusal.
     @Test func aRefusalIsOfItsConnection() throws {
         var (alice, link, session) = try self.bench()
         alice.refusal = .storage
@@ -71,7 +71,7 @@ import Testing
         #expect(self.receipts(&alice, next) == [.delivered])
     }
 
-    /// One of another session is refused, and what follows it says so to the store, which lets none of them overtake it.
+    /// A message of another session is refused, and the store is told so with the next ones, so that none of them overtakes it.
     @Test func nothingOvertakesARefusedOne() throws {
         var (alice, link, session) = try self.bench()
         alice.receive("x", self.id, in: SessionID(high: 7, low: 7), on: link)
@@ -91,7 +91,7 @@ import Testing
         #expect(alice.inbox.isEmpty && alice.events.allSatisfy { if case .liveMessages = $0 { false } else { true } })
     }
 
-    // MARK: Being read
+    // MARK: Read receipts
 
     @Test func aSenderHearsThatItWasReadUntilItHasTakenNote() throws {
         var (alice, link, session) = try self.bench()

@@ -4,18 +4,18 @@ import Testing
 
 @testable import EarshotCore
 
-/// What is sent to a peer whose invitation waits here accepts it, in the place of one of this side's that would cross it.
+/// Sending to a peer whose invitation waits here accepts that invitation, instead of a crossing invitation of this side.
 @Suite struct SenderAcceptanceTests {
     private static let bob = peerID(1)
     private static let full = EarshotError(.storage, "the disk is full")
 
-    /// What has the peer join a session.
+    /// The kinds of data that invite a peer to a session.
     enum Sending: CaseIterable { case message, queuedMessage, stream, file, queuedFile }
 
-    /// Who decides about the invitation already.
+    /// The party that is already deciding about the invitation.
     enum Decider: CaseIterable { case sender, person, settings }
 
-    /// With bob, who is trusted and connected, and whose invitation a person here is to answer.
+    /// Returns a bench with bob, who is trusted and connected, and whose invitation waits for the user.
     private func bench() throws -> (alice: CoreBench, link: LinkID, invitation: InvitationID) {
         var alice = CoreBench { $0.policy.fromTrusted = .ask }
         alice.call(.setTrust(.trusted, Self.bob.description, until: nil))
@@ -37,7 +37,7 @@ import Testing
 
     private func isInvite(_ frame: Frame) -> Bool { if case .invite = frame { true } else { false } }
 
-    /// What the call of the message that was sent last has come to.
+    /// Returns the error of the last message's call.
     private func failure(of call: CallID, by alice: CoreBench) throws -> EarshotError.Code? {
         try alice.outcome(of: call)?.get().recipients.first?.error
     }
@@ -58,8 +58,8 @@ import Testing
         }
     }
 
-    /// The answer means nothing on a connection on which the invitation did not come, and the peer refuses what is said in a session that
-    /// it does not know.
+    /// An answer is meaningless on a connection on which the invitation did not come, and the peer refuses data in a session that it does
+    /// not know.
     @Test(arguments: [Sending.message, .queuedMessage, .stream]) func onANewConnectionTheSessionIsNamedFirst(sending: Sending) throws {
         var (alice, link, _) = try self.bench()
         alice.isDiskHeld = true
@@ -74,11 +74,11 @@ import Testing
         #expect(sent.count == 3 && sent.dropFirst().first == .sessionResume(session))
     }
 
-    /// By either side, and however much is sent meanwhile.
+    /// Only one acceptance is written, by whichever party, and however much is sent meanwhile.
     @Test(arguments: Decider.allCases) func anAcceptanceOnItsWayToTheDiskIsTheOnlyOne(decider: Decider) throws {
         var (alice, link, invitation) = try self.bench()
         alice.isDiskHeld = true
-        // The disk has something else to do first.
+        // The disk is first busy with another write.
         alice.call(.setTrust(.trusted, peerID(2).description, until: nil))
         switch decider {
         case .sender: break
@@ -100,7 +100,7 @@ import Testing
         #expect(sent.count { if case .message = $0 { true } else { false } } == 3)
     }
 
-    /// What waits with a caller ends, what is queued waits for the next time, and the invitation for a person.
+    /// Data with a waiting caller fails. Queued data waits for the next session, and the invitation for the user.
     @Test(arguments: Decider.allCases) func anAcceptanceThatCannotBeWrittenEndsWhatWaits(decider: Decider) throws {
         var (alice, link, invitation) = try self.bench()
         alice.isDiskHeld = true
@@ -119,7 +119,7 @@ import Testing
         #expect(try self.failure(of: message, by: alice) == .notConnected)
         #expect(alice.answers[stream]?.failure?.message == "the invitation of bob could not be accepted: the disk is full")
         #expect(alice.core.sessions.isEmpty && !alice.sent(on: link).contains(where: self.isInvite))
-        // What the settings cannot accept is declined, and asks no person.
+        // If the settings cannot accept an invitation, it is declined without asking the user.
         guard decider != .settings else { return #expect(alice.pending == []) }
         #expect(alice.pending == [invitation])
         self.send(.message, by: &alice)
@@ -143,7 +143,7 @@ import Testing
         #expect(alice.messages(on: link).count == 1)
     }
 
-    /// The peer has taken it back while the disk was busy: what is sent invites it.
+    /// The peer has withdrawn its invitation while the disk was busy: it is invited for the data instead.
     @Test func whereItIsOverMeanwhileThePeerIsInvited() throws {
         var (alice, link, invitation) = try self.bench()
         alice.isDiskHeld = true
@@ -158,7 +158,7 @@ import Testing
         #expect(alice.messages(on: link).map(\.session) == [session])
     }
 
-    /// Only a trusted peer joins a session by what is sent to it, and this one is trusted no longer when its turn comes.
+    /// Sending invites only trusted peers, and this peer is no longer trusted when its turn comes.
     @Test func trustThatEndsMeanwhileLeavesItToAPerson() throws {
         var (alice, link, invitation) = try self.bench()
         alice.isDiskHeld = true
@@ -174,7 +174,7 @@ import Testing
         #expect(alice.call(.respond(invitation, .accept, always: false))?.invitation?.state == .accepted)
     }
 
-    /// The same while the acceptance is being written.
+    /// The trust ends while the acceptance is being written.
     @Test(arguments: [Decider.sender, .settings]) func trustThatEndsWhileTheDiskIsBusyLeavesItToAPerson(decider: Decider) throws {
         var alice = CoreBench { $0.policy.fromTrusted = decider == .settings ? .accept : .ask }
         alice.call(.setTrust(.trusted, Self.bob.description, until: alice.now.wall + .seconds(60)))
@@ -189,7 +189,7 @@ import Testing
         #expect(alice.call(.respond(invitation, .accept, always: false))?.invitation?.state == .accepted)
     }
 
-    /// The settings were to accept it first: that they find it being answered fails nothing.
+    /// The settings were to accept the invitation first. Finding that it is being answered is no failure.
     @Test func aPersonsAcceptanceBehindTheSettingsIsWaitedFor() throws {
         var alice = CoreBench()
         alice.call(.setTrust(.trusted, Self.bob.description, until: nil))
@@ -205,7 +205,7 @@ import Testing
         #expect(alice.messages(on: link).count == 1 && alice.outcome(of: message) == nil)
     }
 
-    /// A person blocks the peer that asks, and something is sent to it while that is on its way to the disk.
+    /// The user blocks the inviting peer, and data is sent to it while the block is being written.
     @Test(arguments: [false, true]) func blockingMeanwhileEndsWhatWaits(isFull: Bool) throws {
         var (alice, link, invitation) = try self.bench()
         alice.isDiskHeld = true

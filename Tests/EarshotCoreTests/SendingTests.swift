@@ -5,11 +5,11 @@ import Testing
 
 @testable import EarshotCore
 
-/// What becomes of messages that are sent.
+/// The outcome of sent messages.
 @Suite struct SendingTests {
     private let bob = peerID(1)
 
-    /// With a session.
+    /// Returns a bench with a session.
     private func bench(change: (inout CoreSettings) -> Void = { _ in }) throws -> (alice: CoreBench, link: LinkID, session: SessionID) {
         var alice = CoreBench(change: change)
         let link = try alice.prove(self.bob, name: "bob")
@@ -33,7 +33,7 @@ import Testing
         #expect(alice.core.outgoingMessage(message.id)?.recipients.first?.status == .read)
     }
 
-    /// It goes out again on the next connection, in its order and with its place.
+    /// Unacknowledged messages are sent again on the next connection, in order and with the same sequence.
     @Test func whatIsNotAcknowledgedGoesOutAgain() throws {
         var (alice, link, session) = try self.bench()
         for number in 0..<3 { alice.send("\(number)", to: self.bob) }
@@ -58,7 +58,7 @@ import Testing
         #expect(alice.messages(on: next).isEmpty)
     }
 
-    /// A machine that was suspended hears of everything that is due before it does anything else.
+    /// After a suspension, all overdue deadlines are handled before anything else.
     @Test func aDeadlineThatWasSleptThrough() throws {
         var (alice, link, session) = try self.bench()
         alice.lose(link)
@@ -70,7 +70,7 @@ import Testing
         #expect(alice.core.outgoingMessages.first?.recipients.first?.error == .notSent)
     }
 
-    /// A connection that was given it may have brought it there, although it is lost.
+    /// A lost connection may have delivered the messages that it was given.
     @Test func onlyWhatNoConnectionWasGivenIsNotSent() throws {
         var (alice, link, _) = try self.bench()
         alice.send("given", to: self.bob)
@@ -85,7 +85,7 @@ import Testing
         #expect(words?.hasPrefix("the message could not be sent to bob in time; it never left this machine") == true)
     }
 
-    /// An earlier attempt under its id may have brought it there.
+    /// An earlier attempt with the same id may have delivered the message.
     @Test(arguments: [false, true]) func whatWasUnconfirmedOnceIsNotSaidToBeUnsent(queue: Bool) throws {
         var (alice, link, _) = try self.bench()
         let (first, second) = (MessageID(high: 0, low: 7), MessageID(high: 0, low: 8))
@@ -114,7 +114,7 @@ import Testing
         #expect(words?.contains("bob has not answered the invitation yet") == true)
     }
 
-    // MARK: Queued ones
+    // MARK: Queued messages
 
     @Test func aQueuedMessageIsOnDiskWhenItsCallIsAnswered() throws {
         var (alice, link, _) = try self.bench()
@@ -128,7 +128,7 @@ import Testing
         #expect(alice.messages(on: link).map(\.id) == [sent.id])
     }
 
-    /// A restart would find it as it was: with the clock set back it would be sent after those that came behind it.
+    /// A restart would find the message in its old state. If the clock was set back, it would be sent after later messages.
     @Test func whatCouldNotBeSettledIsWrittenAgain() throws {
         let full = EarshotError(.noSpace, "full")
         var (alice, link, _) = try self.bench()
@@ -146,7 +146,7 @@ import Testing
         #expect(alice.statusesOnDisk[sent.id]?.count == 1 && alice.core.unsettled.isEmpty)
     }
 
-    /// As it stands then, and not as it stood.
+    /// The retry writes the present state, not the old one.
     @Test func whatWasReadMeanwhileIsNotUndone() throws {
         var (alice, link, _) = try self.bench()
         let sent = try #require(try alice.send(to: self.bob, queue: true)?.get())
@@ -170,7 +170,7 @@ import Testing
         #expect(alice.statusesOnDisk[sent.id]?.map(\.status) == [.read])
     }
 
-    /// The peer says it again until it hears that this is known, which it does not before a restart would find it.
+    /// The peer repeats the receipt until it is acknowledged, which must not happen before the receipt is on disk.
     @Test func whatWasReadIsKnownOnceItIsWritten() throws {
         var (alice, link, session) = try self.bench()
         let sent = try #require(try alice.send(to: self.bob, queue: true)?.get())
@@ -187,7 +187,7 @@ import Testing
         #expect(alice.core.unsettled.isEmpty)
     }
 
-    /// In memory as on disk.
+    /// The status is the same in memory and on disk.
     @Test func whatIsReadWhileItsTimeIsOverIsUnconfirmed() throws {
         var (alice, link, _) = try self.bench()
         let sent = try #require(try alice.send(to: self.bob, queue: true, timeout: .seconds(1))?.get())
@@ -201,7 +201,7 @@ import Testing
         #expect(alice.sent(on: link).contains(.messageReceipts([MessageReceipt(id: sent.id, outcome: .noted)])))
     }
 
-    /// Its new row would wait for the one that has read it.
+    /// The new row must not wait for another read receipt.
     @Test func whatIsSentAgainWhileItIsReadIsReadInItsNewRowToo() throws {
         var (alice, link, _) = try self.bench()
         let carol = peerID(2)
@@ -222,7 +222,7 @@ import Testing
         #expect(alice.statusesOnDisk[first.id]?.map(\.status) == [.read])
     }
 
-    /// Nor what has become of it since it was sent again under its id, and is on its way to the disk.
+    /// A retry must not undo the state of a message that was sent again with its id, and is being written.
     @Test func whatWasSentAgainMeanwhileIsNotUndone() throws {
         var (alice, link, _) = try self.bench()
         let id = MessageID(high: 0, low: 7)
@@ -238,7 +238,7 @@ import Testing
         #expect(alice.statusesOnDisk[id]?.map(\.status) == [.delivered])
     }
 
-    /// A restart would find it as one that waits, though its callers were told twice that it has failed.
+    /// After a restart the message must not wait again, because its callers were told twice that it failed.
     @Test func whatCouldNotBeSentAgainDoesNotComeBack() throws {
         var (alice, _, _) = try self.bench()
         let id = MessageID(high: 0, low: 7)
@@ -265,7 +265,7 @@ import Testing
         #expect(alice.messages(on: link).isEmpty)
     }
 
-    /// The disk takes longer than the message has time: it does not go out.
+    /// The disk takes longer than the message's deadline: the message is not sent.
     @Test func aDiskThatTakesTooLong() throws {
         var (alice, link, _) = try self.bench()
         alice.isDiskHeld = true
@@ -278,7 +278,7 @@ import Testing
         #expect(alice.core.outgoingMessages.first?.recipients.first?.error == .notSent)
     }
 
-    /// One that waits survives the machine, and what became of it at one recipient does too.
+    /// A waiting message survives a restart, with its status at each recipient.
     @Test func aQueuedMessageSurvivesTheMachine() throws {
         var (alice, link, session) = try self.bench()
         alice.lose(link)
@@ -306,7 +306,7 @@ import Testing
         #expect(alice.outboxOnDisk.count == EarshotLimits.outboxMessages)
     }
 
-    /// A trusted peer that something is queued for, and that has no time for the invitation, is invited again.
+    /// A trusted peer with queued messages, whose invitation timed out, is invited again.
     @Test func queueInvitationInterval() throws {
         var alice = CoreBench()
         alice.call(.setTrust(.trusted, self.bob.description, until: nil))
@@ -321,14 +321,14 @@ import Testing
         #expect(alice.invites(on: link).count == 1)
     }
 
-    /// Nothing waits for anybody: no time is looked at.
+    /// Without queued messages, no deadline is set.
     @Test func withoutAQueueNoTimeIsLookedAt() {
         var alice = CoreBench()
         alice.call(.setTrust(.trusted, self.bob.description, until: nil))
         #expect(alice.core.nextDeadline == nil)
     }
 
-    // MARK: The same again
+    // MARK: Repeated ids
 
     @Test func theSameIDIsTheSameMessage() throws {
         var (alice, link, _) = try self.bench()
@@ -344,7 +344,7 @@ import Testing
         #expect(self.status(alice.send("x", to: self.bob, id: id)) == .delivered)
     }
 
-    /// It may be on its way to the disk when the same comes again, and then not get there.
+    /// The first may be on its way to the disk when it is repeated, and then fail to be written.
     @Test func theSameWhileTheFirstIsOnItsWayToTheDisk() throws {
         var (alice, link, _) = try self.bench()
         let id = MessageID(high: 9, low: 9)
@@ -360,7 +360,7 @@ import Testing
         #expect(alice.messages(on: link).map(\.id) == [id] && alice.outboxOnDisk.count == 1)
     }
 
-    /// It has begun again by then, and is on its way to the disk once more.
+    /// The message has started again by then, and is being written once more.
     @Test func theSameWhileItBeginsAgain() throws {
         var (alice, _, _) = try self.bench()
         let id = MessageID(high: 9, low: 9)
@@ -383,9 +383,9 @@ import Testing
         #expect(alice.outboxOnDisk.count == 1)
     }
 
-    // MARK: Unreliable ones
+    // MARK: Unreliable messages
 
-    /// One goes at once where there is room, and nowhere else.
+    /// An unreliable message is sent at once if there is room, and not otherwise.
     @Test func unreliableRoom() throws {
         var (alice, link, _) = try self.bench()
         let cost = MessageDraft(to: .all, contentType: "a/b", body: ByteBuffer(string: "x")).cost
@@ -402,7 +402,7 @@ import Testing
 
     // MARK: Refusals
 
-    /// What a caller waits for may not overtake what waits on disk, and is not held up by it.
+    /// Awaited messages must not overtake queued ones, and are not delayed by them.
     @Test func aFullInboxHoldsQueuedMessagesUp() throws {
         var (alice, link, _) = try self.bench()
         let queued = try #require(try alice.send("queued", to: self.bob, queue: true)?.get().id)
@@ -413,7 +413,7 @@ import Testing
         alice.receipt(MessageID(high: 0, low: 0), .inboxFull, on: link)
         alice.advance(EarshotLimits.refusedDelays[0] - .nanoseconds(1))
         #expect(alice.messages(on: link).isEmpty)
-        // The other one is answered by its receipt.
+        // The awaited message is settled by its receipt.
         let awaited = try #require(alice.core.outgoingMessages.first { !$0.isQueued }?.id)
         alice.receipt(awaited, .inboxFull, on: link)
         #expect(self.status(alice.outcome(of: call)) == .failed)
@@ -421,7 +421,7 @@ import Testing
         #expect(alice.messages(on: link).map(\.mode) == [.resumed])
     }
 
-    /// A peer that only an authority speaks for is forgotten with its connection: what waits for it fails, and takes no room any more.
+    /// A peer that only an authority vouches for is forgotten with its connection. Messages for it fail, and no longer take room.
     @Test func aPeerThatIsForgotten() throws {
         var alice = CoreBench()
         let link = LinkID(number: 77)
@@ -438,7 +438,7 @@ import Testing
         #expect(alice.core.queueUsage == QueueUsage())
     }
 
-    /// One that was tried in vain and is to be tried again, and cannot be: that is as it was.
+    /// A failed message that is to be retried, and cannot be, remains unchanged.
     @Test func tryingAgainIsRefused() throws {
         var (alice, link, _) = try self.bench()
         let id = MessageID(high: 5, low: 5)
@@ -455,7 +455,7 @@ import Testing
         #expect(alice.outboxOnDisk[id] != nil)
     }
 
-    /// At the end of the session all of it ends, and each call is answered.
+    /// The end of the session ends all messages, and each call is answered.
     @Test func theEndOfTheSession() throws {
         var (alice, link, session) = try self.bench()
         alice.send(to: self.bob)

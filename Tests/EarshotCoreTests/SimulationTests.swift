@@ -2,7 +2,7 @@ import FoundationEssentials
 import Simulation
 import Testing
 
-/// Schedules that have failed before, and what the simulator promises: the same schedule is the same run.
+/// Replays schedules that failed before, and checks that the same schedule gives the same run.
 @Suite struct SimulationTests {
     private static var failures: [String] {
         get throws {
@@ -39,7 +39,7 @@ import Testing
         #expect(world.violation == nil)
         let lines = self.lines(made)
         #expect(lines.count > 300)
-        // Also as it is written down.
+        // Also in the text form.
         #expect(try lines == self.lines(Schedule(text: made.text)))
         #expect(try Schedule(text: made.text) == made)
     }

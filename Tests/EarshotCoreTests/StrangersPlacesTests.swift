@@ -3,7 +3,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// Places that an expectation may change.
+/// A class around the places, so that an expectation may change them.
 private final class Held {
     private var places: StrangersPlaces
     init(_ places: StrangersPlaces) { self.places = places }
@@ -15,7 +15,7 @@ private final class Held {
     func returned(_ peer: PeerID) { self.places.returned(peer) }
 }
 
-/// Who waits for a person here, and who gives way.
+/// The places of strangers that wait for a user's decision, and their eviction.
 @Suite struct StrangersPlacesTests {
     private func origin(_ number: Int) -> [UInt8] { [10, 0, 0, UInt8(number)] }
 
@@ -37,7 +37,7 @@ private final class Held {
         for number in 1...3 { #expect(places.admit(peerID(UInt8(number)), from: self.origin(1)) == .admitted) }
         #expect(places.admit(peerID(4), from: self.origin(1)) == .busy)
         #expect(places.admit(peerID(4), from: self.origin(2)) == .admitted)
-        // Of its own address one that has gone gives way, and no other's place helps.
+        // A place is evicted for its own address only if its peer has gone; the places of other addresses do not matter.
         places.left(peerID(4))
         #expect(places.admit(peerID(5), from: self.origin(1)) == .busy)
         places.left(peerID(3))
@@ -65,18 +65,18 @@ private final class Held {
             #expect(places.admit(peerID(UInt8(number)), from: self.origin(address)) == .admitted)
         }
         #expect(places.admit(peerID(10), from: self.origin(4)) == .replaced(peerID(1), hadGone: false))
-        // Now 2 and 3 hold two each: the one whose oldest is the oldest.
+        // Addresses 2 and 3 now hold two places each: the one with the oldest place loses it.
         #expect(places.admit(peerID(11), from: self.origin(5)) == .replaced(peerID(2), hadGone: false))
-        // 3 alone holds two.
+        // Only address 3 holds two places.
         #expect(places.admit(peerID(12), from: self.origin(6)) == .replaced(peerID(4), hadGone: false))
-        // One each: there is nobody who holds more than the newcomer would.
+        // One place each: no address holds more than the newcomer's would.
         #expect(places.admit(peerID(13), from: self.origin(7)) == .busy)
         #expect(places.admit(peerID(13), from: self.origin(1)) == .busy)
         places.release(peerID(12))
         #expect(places.admit(peerID(13), from: self.origin(1)) == .admitted)
     }
 
-    /// Of several addresses that hold most the newcomer's own gives way: the others gain nothing from its having more.
+    /// Among the addresses with the most places, the newcomer's own loses one: other addresses do not lose for it.
     @Test func itsOwnAddressGivesWayFirst() {
         let places = self.places(4)
         for (number, address) in [1, 1, 2, 2].enumerated() {
@@ -86,8 +86,8 @@ private final class Held {
         #expect(places.admit(peerID(11), from: self.origin(1)) == .replaced(peerID(0), hadGone: false))
     }
 
-    /// Whatever comes in whatever order: no more than there are, in all and an address, and a newcomer from an address of its own always
-    /// finds a place while another address holds two.
+    /// In any order, the limits hold in total and per address, and a newcomer from a new address always finds a place while another address
+    /// holds two.
     @Test(arguments: 0..<8) func inAnyOrder(seed: UInt64) {
         var random = SystemRandomNumberGenerator.seeded(seed)
         let places = self.places()
@@ -125,7 +125,7 @@ private final class Held {
 }
 
 extension SystemRandomNumberGenerator {
-    /// Splitmix64: the same numbers for the same seed.
+    /// Splitmix64, which gives the same numbers for the same seed.
     fileprivate struct Seeded: RandomNumberGenerator {
         var state: UInt64
         mutating func next() -> UInt64 {

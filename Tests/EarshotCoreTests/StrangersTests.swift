@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// Many strangers ask at once: which of them wait, which give way, and which peers are never held up by them.
+/// Many strangers invite at once: some wait, some are evicted, and trusted peers are never delayed by them.
 @Suite struct StrangersTests {
     private typealias Stranger = (peer: PeerID, link: LinkID, id: InvitationID)
 
@@ -16,7 +16,7 @@ import Testing
         return (peer, link, bob.invite(on: link))
     }
 
-    /// So many places, four an address, the first address 1.
+    /// Fills all places, four per address, from address 1 on.
     private func fill(_ bob: inout CoreBench) throws -> [Stranger] {
         let all = try (0..<EarshotLimits.pendingInvitations).map { number in
             try self.inviting(&bob, Self.peer(number), from: 1 + number / EarshotLimits.pendingInvitationsPerAddress)
@@ -28,7 +28,7 @@ import Testing
     @Test func aTrustedPeerIsNeverBusyForStrangers() throws {
         var bob = CoreBench()
         let strangers = try self.fill(&bob)
-        // Trusted peers are accepted by themselves, from whichever address, as often as they ask.
+        // Trusted peers are accepted automatically, from any address, as often as they invite.
         bob.call(.setTrust(.trusted, peerID(1).description, until: nil))
         let link = try bob.prove(peerID(1), from: Self.origin(1))
         for _ in 0..<2 * EarshotLimits.askingBurst { bob.frame(.sessionEnd(try bob.join(on: link)), on: link) }
@@ -41,7 +41,7 @@ import Testing
         bob.call(.setTrust(.trusted, peerID(1).description, until: nil))
         let friend = try self.inviting(&bob, peerID(1), from: 1)
         #expect(bob.pending == strangers.map(\.id) + [friend.id])
-        // Nor does one keep a stranger's place that is trusted meanwhile: no newcomer pushes it out.
+        // A stranger that becomes trusted no longer occupies a stranger's place, so no newcomer evicts it.
         bob.call(.setTrust(.trusted, strangers[0].peer.description, until: nil))
         let newcomer = try self.inviting(&bob, peerID(2), from: 99)
         #expect(bob.pending == strangers.map(\.id) + [friend.id, newcomer.id])
@@ -49,13 +49,13 @@ import Testing
 
     @Test func pendingInvitations() throws {
         var bob = CoreBench()
-        // As many addresses as places: of those with more, one would give way.
+        // As many addresses as places: an address with more would lose one.
         for number in 0..<EarshotLimits.pendingInvitations { _ = try self.inviting(&bob, Self.peer(number), from: number) }
         #expect(bob.pending.count == EarshotLimits.pendingInvitations)
         let late = try self.inviting(&bob, peerID(1), from: 200)
         #expect(bob.inviteAnswer(on: late.link) == InviteAnswer(id: late.id, decision: .busy))
         #expect(bob.pending.count == EarshotLimits.pendingInvitations)
-        // One that is decided makes room.
+        // A decided invitation makes room.
         bob.call(.respond(try #require(bob.pending.first), .reject, always: false))
         let again = bob.invite(on: late.link)
         #expect(bob.pending.last == again)
@@ -75,7 +75,7 @@ import Testing
         let first = try self.inviting(&bob, peerID(1), from: 1)
         let second = bob.invite(on: first.link)
         #expect(bob.inviteAnswer(on: first.link) == InviteAnswer(id: second, decision: .busy))
-        // What it asks on another connection takes the place of the first.
+        // An invitation on another connection replaces the first.
         bob.advance(.seconds(6))
         let again = try self.inviting(&bob, peerID(1), from: 1)
         #expect(bob.inviteAnswer(on: again.link) == nil)
@@ -87,11 +87,11 @@ import Testing
         let strangers = try self.fill(&bob)
         for number in [9, 5] { bob.lose(strangers[number].link) }
         let newcomer = try self.inviting(&bob, peerID(1), from: 99)
-        // The oldest of those.
+        // The oldest of those that have gone.
         let gone = try bob.invitation(strangers[5].id)
         #expect(gone.state == .cancelled && gone.error == .notConnected)
         #expect(bob.pending == strangers.map(\.id).filter { $0 != strangers[5].id } + [newcomer.id])
-        // When it comes back it is a newcomer: the other one that has gone gives way.
+        // After its return it counts as a newcomer: the other absent one is evicted.
         let back = try self.inviting(&bob, strangers[5].peer, from: 2)
         #expect(bob.pending.contains(back.id))
         #expect(try bob.invitation(strangers[9].id).state == .cancelled)
@@ -100,7 +100,7 @@ import Testing
     @Test func theOldestOfTheFullestAddressIsToldThatItHasToGo() throws {
         var bob = CoreBench()
         let strangers = try self.fill(&bob)
-        // One address holds fewer than the others.
+        // One address holds fewer places than the others.
         bob.call(.respond(strangers[0].id, .reject, always: false))
         let first = try self.inviting(&bob, peerID(1), from: 98)
         let second = try self.inviting(&bob, peerID(2), from: 99)
@@ -117,7 +117,7 @@ import Testing
         bob.lose(inviter.link)
         bob.advance(EarshotLimits.absentInviterTime - .nanoseconds(1))
         #expect(bob.pending == [inviter.id, staying.id])
-        // Back in time: nothing has happened.
+        // The peer is back in time: nothing happens.
         let back = try bob.prove(peerID(1), from: Self.origin(1))
         bob.invite(inviter.id, on: back)
         bob.advance(.nanoseconds(1))
@@ -129,7 +129,7 @@ import Testing
         #expect(bob.events.contains(.invitationResolved(resolved)))
         #expect(bob.pending == [staying.id])
         #expect(bob.core.records[peerID(1)] == nil, "its row is gone too")
-        // Back too late: it asks anew, and is not told that it was declined.
+        // The peer is back too late: its invitation is a new one, and it is not told that it was declined.
         let late = try bob.prove(peerID(1), from: Self.origin(1))
         bob.invite(inviter.id, on: late)
         #expect(bob.pending == [staying.id, inviter.id])
@@ -137,7 +137,7 @@ import Testing
         #expect(bob.inviteAnswer(on: late)?.decision == accepted?.sessionID.map { .accepted($0) })
     }
 
-    /// Beyond its allowance a stranger hears `busy`, and no person here hears of it.
+    /// Beyond its allowance a stranger is answered `busy`, and no user is asked.
     @Test(arguments: [InvitationPolicy.reject, .ask]) func askingTooOften(policy: InvitationPolicy) throws {
         var bob = CoreBench { $0.policy.fromUnknown = policy }
         let link = try bob.prove(peerID(1))
@@ -167,7 +167,7 @@ import Testing
         }
         #expect(decisions.filter { $0 == .declined }.count == EarshotLimits.askingBurstPerAddress)
         #expect(decisions.suffix(4) == [.busy, .busy, .busy, .busy])
-        // Another address, and a trusted peer at this one, are not held up.
+        // Another address, and a trusted peer at this one, are not affected.
         let other = try self.inviting(&bob, peerID(1), from: 2)
         #expect(bob.inviteAnswer(on: other.link)?.decision == .declined)
         bob.call(.setTrust(.trusted, peerID(2).description, until: nil))
@@ -175,7 +175,7 @@ import Testing
         _ = try bob.join(on: link)
     }
 
-    /// Settings let so many strangers in; then a person is asked. A trusted peer comes in all the same.
+    /// The settings admit a limited number of strangers, after which the user is asked. A trusted peer is admitted nevertheless.
     @Test(arguments: [false, true]) func strangersSessions(isTrusted: Bool) throws {
         for count in [EarshotLimits.strangersSessions - 1, EarshotLimits.strangersSessions] {
             var bob = CoreBench { $0.policy.fromUnknown = .accept }
@@ -191,7 +191,7 @@ import Testing
         }
     }
 
-    /// Blocked peers are told the same at the same time, and cost no answer beyond.
+    /// Blocked peers get the same answers at the same time, and beyond the limit no further answers.
     @Test func aBlockedPeerThatAsksTooOften() throws {
         var bob = CoreBench()
         bob.call(.setTrust(.blocked, peerID(1).description, until: nil))
@@ -210,14 +210,14 @@ import Testing
         #expect(bob.core.lateAnswers.count == 0 && bob.holds.isEmpty)
     }
 
-    /// What it has to wait for is charged to it.
+    /// A delayed answer is charged to the peer.
     @Test func aLateAnswerIsChargedUntilItIsGiven() throws {
         var bob = CoreBench()
         bob.call(.setTrust(.blocked, peerID(1).description, until: nil))
         let link = try bob.prove(peerID(1))
         bob.invite(on: link)
         #expect(Array(bob.holds.values) == [EarshotLimits.blockedAnswerCharge])
-        // Also where it goes meanwhile.
+        // The charge remains if the peer disconnects meanwhile.
         bob.lose(link)
         bob.advance(.milliseconds(EarshotLimits.blockedAnswerMilliseconds.upperBound))
         #expect(bob.holds.isEmpty)

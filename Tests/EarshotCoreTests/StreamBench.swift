@@ -4,7 +4,7 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// A core in a session with a peer that is driven by hand, and what it has the movers of streams do.
+/// A core in a session with a simulated peer, with its commands to the movers of streams.
 struct StreamBench {
     var bench: CoreBench
     let peer: PeerID
@@ -12,13 +12,13 @@ struct StreamBench {
     let session: SessionID
     private var streams: UInt64 = 0
 
-    /// `knows`: whether the peer says that streams may move to data connections.
+    /// `knows`: whether the peer supports moving streams to data connections.
     init(_ peer: PeerID = peerID(1), knows: Bool = true) throws {
         self.peer = peer
         (self.bench, self.link, self.session) = try CoreBench.inSession(with: peer, extensions: knows ? [.streamReroute] : [])
     }
 
-    /// The peer's connection is lost, and there is another.
+    /// Replaces the peer's lost connection with another.
     mutating func reconnect() throws {
         self.bench.lose(self.link)
         try self.connect()
@@ -28,12 +28,12 @@ struct StreamBench {
         self.link = try self.bench.resume(self.session, with: self.peer, extensions: [.streamReroute])
     }
 
-    // MARK: What is asked
+    // MARK: Calls
 
     @discardableResult
     mutating func call(_ request: StreamRequest) -> Answer? { self.bench.call(.stream(request)) }
 
-    /// Opens a stream to the peer; its id and its call.
+    /// Opens a stream to the peer. Returns its id and its call.
     mutating func open(_ name: String = "x") throws -> (id: StreamID, call: CallID) {
         let answer = self.call(.open(to: self.peer.description, name: name))
         #expect(answer == nil, "it is answered when it is over")
@@ -42,14 +42,14 @@ struct StreamBench {
 
     mutating func report(_ id: StreamID, _ report: StreamReport) { self.bench.handle(.stream(id, report)) }
 
-    // MARK: What the peer says
+    // MARK: The peer's frames
 
     mutating func freshID() -> StreamID {
         self.streams += 1
         return StreamID(high: 9, low: self.streams)
     }
 
-    /// The peer opens one.
+    /// Lets the peer open a stream.
     @discardableResult
     mutating func opened(_ id: StreamID? = nil, named name: String = "x", in session: SessionID? = nil) throws -> StreamID {
         let id = id ?? self.freshID()
@@ -61,16 +61,16 @@ struct StreamBench {
 
     mutating func abort(_ id: StreamID) { self.say(.streamAbort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled)))) }
 
-    // MARK: What has come of it
+    // MARK: Results
 
     mutating func sent() -> [Frame] { self.bench.sent(on: self.link) }
 
-    /// Why streams were refused since it was last asked.
+    /// Returns the reasons for which streams were refused since the last call.
     mutating func refusals() -> [WireErrorCode] {
         self.sent().compactMap { if case .streamRefuse(let refuse) = $0 { refuse.refusal.code } else { nil } }
     }
 
-    /// Limits with which streams were accepted.
+    /// Returns the limits with which streams were accepted.
     mutating func limits() -> [UInt64] {
         self.sent().compactMap { if case .streamAccept(let accept) = $0 { accept.limit } else { nil } }
     }

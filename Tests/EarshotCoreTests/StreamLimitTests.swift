@@ -4,7 +4,7 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// The limits of streams, each at its edge.
+/// The limits of streams, each tested at its boundary.
 @Suite struct StreamLimitTests {
     @Test func outgoingStreams() throws {
         var bench = try StreamBench()
@@ -12,14 +12,14 @@ import Testing
         #expect(Set(opened.map(\.id)).count == EarshotLimits.outgoingStreams)
         let open = StreamRequest.open(to: bench.peer.description, name: "x")
         #expect(bench.call(open)?.error == .busy)
-        // One that ends makes room for one.
+        // A stream that ends makes room for another.
         bench.say(.streamRefuse(StreamRefuse(id: opened[0].id, refusal: Refusal(code: .declined, explanation: "not now"))))
         #expect(bench.bench.answers[opened[0].call]?.error == .declined)
         _ = try bench.open()
         #expect(bench.call(open)?.error == .busy)
     }
 
-    /// Nothing happens a moment before the limit; at it both sides are told.
+    /// Checks that nothing happens just before the limit, and that both sides are told at the limit.
     private func expectTimeOut(_ id: StreamID, after limit: Duration, _ bench: inout StreamBench) throws {
         bench.bench.advance(limit - .nanoseconds(1))
         #expect(try bench.row(id).state == .opening)
@@ -44,7 +44,7 @@ import Testing
         #expect(EarshotLimits.streamWaitTime > EarshotLimits.streamOpenTime, "the sender's word comes first")
     }
 
-    /// What is accepted in time is not ended by that time.
+    /// A stream that is accepted in time is not ended by that limit.
     @Test func acceptedInTime() throws {
         var bench = try StreamBench()
         let (own, theirs) = (try bench.open().id, try bench.opened())
@@ -64,7 +64,7 @@ import Testing
             calls.append(bench.lastCall)
         }
         #expect(bench.call(next)?.error == .busy)
-        // One that goes makes room for one.
+        // A caller that disconnects makes room for another.
         bench.handle(.callerGone(calls[0]))
         #expect(bench.answers[calls[0]]?.error == .cancelled)
         #expect(bench.call(next) == nil)
@@ -73,7 +73,7 @@ import Testing
         #expect(bench.call(next)?.error == .busy, "it has gone before")
     }
 
-    /// One that waits for so long, and no longer.
+    /// A caller waits for exactly its timeout.
     @Test func aTimeout() throws {
         var bench = CoreBench()
         let next = { (time: Duration) in Command.stream(.acceptNext(name: nil, from: nil, timeout: time)) }
@@ -86,7 +86,7 @@ import Testing
         #expect(bench.core.streams.acceptors.isEmpty)
     }
 
-    /// The streams of one peer share what all of them together may be ahead; one alone has no more than its own, and each has its least.
+    /// The streams of one peer share a total window. A single stream gets at most its own maximum, and each gets its minimum.
     @Test func streamWindows() throws {
         var bench = try StreamBench()
         let (whole, most, least) = (EarshotLimits.streamWindows, EarshotLimits.streamWindow, EarshotLimits.streamWindowMinimum)
@@ -130,7 +130,7 @@ import Testing
         #expect(bench.commands(accepted).last == .forget, "with its row what has moved it goes")
     }
 
-    /// What came to nothing costs rows and events here, and next to nothing there.
+    /// Failed offers cost rows and events here, and next to nothing at the sender.
     @Test func vainOffers() throws {
         var bench = try StreamBench()
         for _ in 0..<EarshotLimits.vainOffers { bench.abort(try bench.opened()) }
@@ -141,7 +141,7 @@ import Testing
         bench.abort(try bench.opened())
         try bench.opened()
         #expect(bench.refusals() == [.busy])
-        // What was offered otherwise counts as well.
+        // Failed offers of resources count too.
         bench.bench.advance(EarshotLimits.vainOfferTime)
         let file = ResourceID(high: 1, low: 1)
         bench.say(.resourceOffer(ResourceOffer(session: bench.session, id: file, kind: .file, size: 1, name: "x")))
@@ -152,7 +152,8 @@ import Testing
         #expect(!bench.bench.core.offersInVain(bench.peer, at: bench.bench.now.monotonic))
     }
 
-    /// So many ask at a time; one that has its data connection, or needs none, or ends, lets the next one ask.
+    /// A limited number of streams request data connections at a time. A stream that has one, needs none, or ends lets the next one
+    /// request.
     @Test(arguments: ["stands", "not", "unneeded", "ends"]) func streamReroutes(_ how: String) throws {
         var bench = try StreamBench()
         let ids = try (0...EarshotLimits.streamReroutes).map { try bench.open("\($0)").id }

@@ -5,7 +5,7 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// What is decided about streams: by callers, by the peer, and by what else ends.
+/// The core's decisions about streams, on calls, on the peer's frames, and when a stream depends on something that ends.
 @Suite struct StreamTests {
     // MARK: Opening
 
@@ -43,7 +43,7 @@ import Testing
         #expect(try StreamName(String(repeating: "x", count: 255)).description.utf8.count == 255)
     }
 
-    /// A trusted peer is invited for it, and the stream waits for the session.
+    /// A trusted peer is invited for the stream, which waits for the session.
     @Test func theFirstToATrustedPeerInvitesIt() throws {
         var bench = CoreBench()
         let bob = peerID(1)
@@ -57,7 +57,7 @@ import Testing
         #expect(bench.answers[call]?.error == .declined)
     }
 
-    /// It waits for a session, and for nothing else that would end it when its peer is blocked.
+    /// The stream waits only for a session, so no other event ends it when its peer is blocked.
     @Test(arguments: [Trust.blocked, .unknown]) func theTrustInItsPeerEndsFirst(_ trust: Trust) throws {
         var bench = CoreBench()
         let bob = peerID(1)
@@ -106,7 +106,7 @@ import Testing
         #expect(bench.call(.finish(own))?.error == .conflict)
     }
 
-    /// What waits for a person is charged to its sender for as long as it waits.
+    /// A stream that waits for a user is charged to its sender for the time of the wait.
     @Test(arguments: ["accepted", "aborted", "expired", "lost"]) func theCharge(_ how: String) throws {
         var bench = try StreamBench()
         let id = try bench.opened()
@@ -120,7 +120,7 @@ import Testing
         #expect(bench.bench.holds.isEmpty)
     }
 
-    // MARK: What peers say
+    // MARK: The peer's frames
 
     @Test func noSuchSession() throws {
         var bench = try StreamBench()
@@ -192,7 +192,7 @@ import Testing
         #expect(aborts == 1)
     }
 
-    /// What is not accepted yet is no worse for a connection that breaks: it is opened again on the next.
+    /// A stream that is not accepted yet survives a lost connection: it is opened again on the next one.
     @Test func aLostConnection() throws {
         var bench = try StreamBench()
         let (opening, open) = (try bench.open().id, try bench.open())
@@ -206,14 +206,14 @@ import Testing
         try bench.connect()
         let frame = Frame.streamOpen(StreamOpen(session: bench.session, id: opening, name: try StreamName("x")))
         #expect(bench.sent().count { $0 == frame } == 1)
-        // The peer's come again under their ids, also the one that was accepted.
+        // The peer's streams come again under their ids, also the accepted one.
         for id in theirs { try bench.opened(id) }
         #expect(bench.refusals() == [])
         #expect(try theirs.map { try bench.row($0).state } == [.opening, .opening])
         #expect(bench.commands(theirs[0]).last == .forget && bench.commands(theirs[1]) == [])
     }
 
-    /// It says which: that the peer was not there, or that nobody there wanted it.
+    /// The error tells whether the peer was unreachable, or nobody there accepted the stream.
     @Test(arguments: [true, false]) func whyNobodyAcceptedIt(_ isThere: Bool) throws {
         var bench = try StreamBench()
         let call = try bench.open().call
@@ -247,7 +247,7 @@ import Testing
         #expect(bench.refusals() == [.unavailable])
     }
 
-    /// A stream would be lost with its connection.
+    /// A renewed connection would lose the stream.
     @Test func aNewNameLeavesStreamsAlone() throws {
         var bench = try StreamBench()
         #expect(bench.bench.core.renewableLinks == [bench.link])
@@ -259,7 +259,7 @@ import Testing
 
     // MARK: Routes
 
-    /// A peer that says nothing of it in its hello is not asked.
+    /// A peer whose hello does not announce support is not asked.
     @Test(arguments: [true, false]) func whoDoesNotKnowItIsNotAsked(_ knows: Bool) throws {
         var bench = try StreamBench(knows: knows)
         let id = try bench.open().id
@@ -284,7 +284,7 @@ import Testing
             bench.report(id, .dataEnded(nil))
         }
         #expect(bench.commands(id).suffix(2) == [.closeData, .callBack(on: bench.link)])
-        // A fault of the peer's is the stream's end.
+        // A fault of the peer ends the stream.
         bench.report(id, .dataEnded(EarshotError(.protocolViolation, "too much")))
         #expect(try bench.row(id).error == .protocolViolation)
     }

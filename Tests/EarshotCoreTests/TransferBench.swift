@@ -4,7 +4,7 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// A core in a session with a peer that is driven by hand, and what it has the movers of resources do.
+/// A core in a session with a simulated peer, with its commands to the movers of resources.
 struct TransferBench {
     var bench: CoreBench
     let peer: PeerID
@@ -23,7 +23,7 @@ struct TransferBench {
         self.link = try self.bench.resume(self.session, with: self.peer, extensions: extensions)
     }
 
-    // MARK: What is asked
+    // MARK: Calls
 
     mutating func freshID() -> ResourceID {
         self.resources += 1
@@ -39,7 +39,7 @@ struct TransferBench {
             isQueued: isQueued, attributes: attributes)
     }
 
-    /// Sends one, whose source opens at once.
+    /// Sends a resource whose source opens at once.
     mutating func send(size: UInt64 = 10, source: StoredTransfer.Source = .path) -> ResourceID {
         let id = self.freshID()
         let draft = self.draft(id, size: size, source: source)
@@ -48,14 +48,14 @@ struct TransferBench {
         return id
     }
 
-    /// The peer offers one.
+    /// Lets the peer offer a resource.
     mutating func offered(size: UInt64 = 10, kind: ResourceOffer.Kind = .file, name: String = "x", id: ResourceID? = nil) -> ResourceID {
         let id = id ?? self.freshID()
         self.say(.resourceOffer(ResourceOffer(session: self.session, id: id, kind: kind, size: size, name: name)))
         return id
     }
 
-    /// All of it has arrived, and the disk does not have it yet.
+    /// Returns a resource that has arrived completely, and is not on disk yet.
     mutating func whole() -> ResourceID {
         let id = self.offered()
         self.report(id, .held(nil))
@@ -65,7 +65,7 @@ struct TransferBench {
         return id
     }
 
-    /// One that is here whole, and not recorded yet.
+    /// Returns a resource that is complete on disk, and not recorded yet.
     mutating func settled() -> ResourceID {
         let id = self.whole()
         self.report(id, .settled("xxh3:01"))
@@ -75,7 +75,7 @@ struct TransferBench {
     mutating func report(_ id: ResourceID, _ report: TransferReport) { self.bench.handle(.transfer(id, report)) }
     mutating func say(_ frame: Frame) { self.bench.frame(frame, on: self.link) }
 
-    // MARK: What has come of it
+    // MARK: Results
 
     mutating func sent() -> [Frame] { self.bench.sent(on: self.link) }
     func orders(_ id: ResourceID) -> [TransferCommand] { self.bench.orders[id] ?? [] }

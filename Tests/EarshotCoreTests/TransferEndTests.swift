@@ -5,9 +5,10 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// What is done with the end of a transfer once that is on disk, and not before.
+/// The steps that follow the end of a transfer only once that is on disk.
 @Suite struct TransferEndTests {
-    /// A body that waits in the spool goes once it is on disk that it is over: a start that found it open would have nothing to send.
+    /// A body in the spool is removed once the end of its transfer is on disk: a start that found the transfer open would have nothing to
+    /// send.
     @Test(arguments: [nil, EarshotError(.noSpace, "full")]) func aQueuedBodyGoesWithItsEnd(_ error: EarshotError?) throws {
         var bench = try TransferBench()
         let id = bench.freshID()
@@ -29,7 +30,7 @@ import Testing
         #expect(bench.bench.keptTransfers.count { if case .put(let row, _) = $0 { row.state == .completed } else { false } } == 2)
     }
 
-    /// Many that end at once are one look at the disk; and one whose row is forgotten meanwhile is not forgotten in the spool.
+    /// Many transfers that end at once need one commit. A body is removed from the spool even if its row is removed meanwhile.
     @Test func queuedBodiesThatEndTogether() throws {
         var bench = try TransferBench()
         let ids = (0..<3).map { _ in bench.freshID() }
@@ -46,7 +47,7 @@ import Testing
         #expect(bench.orders(ids[0]).contains(.discard(.spool)))
     }
 
-    /// Whoever cancels one hears so once no start would go on with it.
+    /// The caller that cancels a transfer is answered once no start would resume it.
     @Test func cancelledWhenThatIsOnDisk() throws {
         var bench = try TransferBench()
         let id = bench.send()
@@ -57,7 +58,7 @@ import Testing
         #expect(bench.bench.answers[bench.bench.lastCall]?.resource?.state == .cancelled)
     }
 
-    /// A later file of the same name has overwritten it: its row names no place any more where that one is now.
+    /// A later file with the same name has replaced it: its row no longer names that place.
     @Test func replacedInItsPlace() throws {
         var bench = try TransferBench { $0.putsInPlace = true }
         func place(_ path: String) -> ResourceID {

@@ -5,11 +5,11 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// What may take only so long, what is done only so often, and how many transfers there may be, each at its edge.
+/// The limits of transfers in time, frequency and number, each tested at its boundary.
 @Suite struct TransferLimitTests {
     // MARK: Time
 
-    /// Nothing happens a moment before the limit, and `timed-out` at it, on both sides.
+    /// Checks that nothing happens just before the limit, and that both sides get `timed-out` at the limit.
     private func expectTimeOut(_ id: ResourceID, after limit: Duration, _ bench: inout TransferBench) throws {
         _ = bench.sent()
         bench.bench.advance(limit - .nanoseconds(1))
@@ -26,7 +26,7 @@ import Testing
         #expect(row.state == .failed && row.error == .timedOut && bench.finished == [row])
     }
 
-    /// One that the peer sends, accepted, of which nothing has come yet.
+    /// Returns an accepted incoming transfer of which no byte has arrived yet.
     private func begun(_ bench: inout TransferBench, size: UInt64 = 1000) -> ResourceID {
         let id = bench.offered(size: size)
         bench.report(id, .held(nil))
@@ -34,7 +34,7 @@ import Testing
         return id
     }
 
-    /// Also of those that go on: what was interrupted on earlier connections may be more than that together.
+    /// The limit also holds for resumed transfers: those interrupted on earlier connections may together be more.
     @Test func incomingTransfersThatGoOn() throws {
         var bench = try TransferBench()
         var ids: [ResourceID] = []
@@ -50,7 +50,7 @@ import Testing
         func moving() -> Int { bench.bench.core.transfers.count(of: bench.peer, .taking) }
         #expect(moving() == EarshotLimits.incomingTransfers)
         #expect(bench.refusals().isEmpty)
-        // Each that ends makes room for another, and none is forgotten.
+        // Each one that ends makes room for another, and none is lost.
         for (index, id) in ids.enumerated() {
             #expect(bench.orders(id).last.map { if case .resume = $0 { true } else { false } } == true)
             bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
@@ -98,7 +98,7 @@ import Testing
         try self.expectTimeOut(id, after: EarshotLimits.resourceStallTime, &bench)
     }
 
-    /// All of it is sent, and the receiver says nothing. One that writes to a slow disk has a second more for so many bytes.
+    /// All bytes are sent, and the receiver does not answer. For a slow disk, the limit grows by a second per `resourceDoneRate` bytes.
     @Test(
         arguments: [
             (1, EarshotLimits.resourceDoneTime),
@@ -114,7 +114,7 @@ import Testing
         try self.expectTimeOut(id, after: limit, &bench)
     }
 
-    /// All of it has moved, and its sender reads it once more for its digest: longer than bytes that move may stand still.
+    /// All bytes have moved, and the sender reads them once more for the digest: this may take longer than a stall.
     @Test func resourceDoneTimeOfADigest() throws {
         var bench = try TransferBench()
         let size = EarshotLimits.resourceDoneRate
@@ -128,7 +128,7 @@ import Testing
         try self.expectTimeOut(received, after: EarshotLimits.resourceStallTime + EarshotLimits.resourceDoneTime, &bench)
     }
 
-    /// The receiver may have all of it already, and reads what it has: it has longer for more of it before it answers, too.
+    /// The receiver may already have all bytes, and reads them before it answers: the limit grows with their number.
     @Test(
         arguments: [
             (EarshotLimits.resourceDoneRate - 1, EarshotLimits.resourceAnswerTime),
@@ -140,7 +140,7 @@ import Testing
         try self.expectTimeOut(id, after: limit, &bench)
     }
 
-    /// A body that waited for its turn when the connection was lost waits for its peer no longer than others.
+    /// A body that waited for its turn when the connection was lost then waits for its peer no longer than others.
     @Test func resourceReachTimeOfABodyThatHasWaited() throws {
         var bench = try TransferBench()
         let moving = (0..<EarshotLimits.outgoingTransfers).map { _ in bench.send() }
@@ -152,7 +152,7 @@ import Testing
         #expect(bench.bench.answers[call]?.resource?.error == .notSent)
     }
 
-    /// What waits for its turn waits for as long as others take, also longer than for a peer that is away: that begins with its absence.
+    /// A transfer may wait for its turn longer than for an absent peer. The time for the peer begins with its absence.
     @Test func resourceResumeTimeOfOneThatHasWaited() throws {
         var bench = try TransferBench()
         let moving = (0..<EarshotLimits.outgoingTransfers).map { _ in bench.send() }
@@ -166,7 +166,7 @@ import Testing
         #expect(try bench.row(id).error == .notSent)
     }
 
-    /// The same of one that a person accepts long after its sender has gone.
+    /// The same for a transfer that the user accepts long after its sender has gone.
     @Test func resourceResumeTimeOfOneThatIsAccepted() throws {
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
         let id = bench.offered()
@@ -177,7 +177,7 @@ import Testing
         #expect(try bench.row(id).state == .paused)
     }
 
-    /// Its sender is lost while its space is set aside: that it was accepted holds, and it goes on when its sender is back.
+    /// The sender is lost while space is reserved: the acceptance remains, and the transfer resumes when the sender is back.
     @Test func oneThatIsAcceptedAndInterrupted() throws {
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
         let id = bench.offered()
@@ -198,7 +198,7 @@ import Testing
         #expect(bench.finished.first?.errorMessage?.hasSuffix("nothing of the file left this machine") == true)
     }
 
-    // MARK: So often
+    // MARK: Frequency
 
     @Test func progressInterval() throws {
         var bench = try TransferBench()
@@ -215,7 +215,7 @@ import Testing
         #expect(published() == before + [2])
     }
 
-    /// What has moved for so long is on disk as under way.
+    /// A transfer that has moved for that long is stored as transferring.
     @Test func resourceRecordTime() throws {
         var bench = try TransferBench()
         let id = self.begun(&bench)
@@ -232,7 +232,7 @@ import Testing
         #expect(isRecorded())
     }
 
-    // MARK: So many
+    // MARK: Number
 
     @Test func finishedTransfers() throws {
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
@@ -242,14 +242,14 @@ import Testing
             ids.append(id)
             bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
             bench.report(id, .stopped)
-            // At a pace that is not too much.
+            // At a pace within the limit of failed offers.
             bench.bench.advance(EarshotLimits.vainOfferTime)
             if ids.count == EarshotLimits.finishedTransfers { #expect(bench.listed.count == EarshotLimits.finishedTransfers) }
         }
         #expect(bench.listed == Array(ids.dropFirst()), "the oldest goes")
     }
 
-    /// What has arrived has, though its sender would be asked to wait, or its source is too large by now.
+    /// A resource that has arrived is acknowledged, even if its sender would be refused as busy, or its source is too large by now.
     @Test func offeredAgainWhenItHasArrived() throws {
         var bench = try TransferBench { $0.maximumResourceSize = 10 }
         let id = bench.settled()
@@ -273,7 +273,7 @@ import Testing
         #expect(bench.refusals() == [.busy])
     }
 
-    /// The same of what is whole and on its way to its place.
+    /// The same for a complete resource that is being put in its place.
     @Test func offeredAgainWhenItIsAboutToArrive() throws {
         var bench = try TransferBench {
             $0.maximumResourceSize = 10
@@ -291,7 +291,7 @@ import Testing
         #expect(bench.sent() == [.resourceDone(id)])
     }
 
-    /// Transfers that are over leave their movers behind while the disk is busy: so many, and the next offer has to wait.
+    /// Ended transfers keep their movers while the disk is busy. Beyond the limit, the next offer has to wait.
     @Test func incomingMovers() throws {
         var bench = try TransferBench()
         var ids: [ResourceID] = []
@@ -325,6 +325,6 @@ import Testing
 }
 
 extension TransferBench {
-    /// The rows that a caller sees, in their order.
+    /// The rows that a caller sees, in order.
     fileprivate var listed: [ResourceID] { self.bench.core.transfers.all.map(\.row.id) }
 }

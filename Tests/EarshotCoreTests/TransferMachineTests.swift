@@ -3,7 +3,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// How a resource comes to its end on one connection, a transition a line.
+/// The course of a resource on one connection, with one transition per line.
 @Suite struct TransferMachineTests {
     private static let large = EarshotLimits.dataThreshold
 
@@ -29,14 +29,14 @@ import Testing
         #expect(upload.done() == .complete)
     }
 
-    /// A receiver may say as often as it likes what it takes: two orders wait at most, and the next one holds all that has come since.
+    /// A receiver may repeat acceptances without limit: at most two orders wait, and the next one covers all acceptances since.
     @Test func acceptancesThatRepeat() {
         var upload = self.offered()
         var actions = [upload.accepted(from: 0, upTo: 1, of: 1_000)]
         for limit in 2...900 as ClosedRange<UInt64> { actions.append(upload.accepted(from: 0, upTo: limit, of: 1_000)) }
         #expect(actions.filter { $0 != .wait } == [.send(from: 0, upTo: 1), .send(from: 1, upTo: 2)])
         #expect(upload.sent(to: 1, of: 1_000) == .send(from: 2, upTo: 900))
-        // What is said again changes nothing, and less than before takes nothing back.
+        // A repeated acceptance changes nothing, and a smaller one withdraws nothing.
         #expect(upload.accepted(from: 1, upTo: 3, of: 1_000) == .wait)
         #expect(upload.sent(to: 2, of: 1_000) == .wait)
     }
@@ -66,7 +66,7 @@ import Testing
         var upload = self.offered()
         #expect(upload.accepted(from: 0, upTo: 0, of: 30) == .openData)
         #expect(upload.dataOpened(true) == .sendOverData(from: 0))
-        // It is lost on the way: the receiver says how far it is, and wants another one, then none.
+        // The data connection is lost: the receiver reports its progress, and requests another one, then none.
         #expect(upload.accepted(from: 12, upTo: 12, of: 30) == .openData)
         #expect(upload.dataOpened(false) == .wait)
         #expect(upload.accepted(from: 12, upTo: 20, of: 30) == .send(from: 12, upTo: 20))
@@ -107,7 +107,7 @@ import Testing
         #expect(download.ended(digest) == .wait && download.written(to: 25, size: 25, window: 10) == .wait)
     }
 
-    /// From so many bytes on it is worth a data connection; after so many that came to nothing it goes on without.
+    /// A large rest is worth a data connection. After several failed ones the transfer continues without.
     @Test func receivedOverDataConnections() {
         #expect(self.begun(Self.large - 1).1 == .accept(from: 0, upTo: 10))
         var (download, first) = self.begun(2 * Self.large)

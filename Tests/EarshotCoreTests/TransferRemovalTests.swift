@@ -4,11 +4,11 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// How rows of transfers go, and what comes while they do.
+/// The removal of rows of transfers, and concurrent events.
 @Suite struct TransferRemovalTests {
     private let refused = EarshotError(.storage, "no")
 
-    /// What is written behind the removal would have the row come back.
+    /// A row that is written behind its removal would return.
     @Test func nothingIsWrittenBehindTheRemoval() throws {
         var bench = try TransferBench()
         let id = bench.settled()
@@ -21,14 +21,14 @@ import Testing
         bench.bench.diskError = self.refused
         bench.bench.releaseDisk()
         #expect(bench.bench.answers[call]?.error == .storage)
-        // It is there as it was.
+        // The row is unchanged.
         #expect(bench.bench.call(.resource(.dropContent(id))) == nil)
         #expect(bench.orders(id).last == .removeContent(for: bench.bench.lastCall))
         bench.report(id, .contentRemoved(for: bench.bench.lastCall, nil))
         #expect(bench.bench.call(.resource(.remove(id))) == .done)
     }
 
-    /// Each caller is answered once the spool has let go of it, and a spool that refuses is asked again.
+    /// Each caller is answered once the spool has removed the content, and a spool that refuses is asked again.
     @Test func droppedTwice() throws {
         var bench = try TransferBench()
         let id = bench.settled()
@@ -43,7 +43,7 @@ import Testing
         bench.report(id, .contentRemoved(for: callers[0], self.refused))
         #expect(bench.bench.answers[callers[0]]?.error == .storage)
         #expect(bench.bench.answers[callers[1]] == nil)
-        // So does one who has the row removed.
+        // A caller that removes the row has the content removed too.
         #expect(bench.bench.call(.resource(.remove(id))) == nil)
         let remover = bench.bench.lastCall
         #expect(bench.orders(id).last == .removeContent(for: remover))
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    /// Once it is gone, the next caller is answered at once.
+    /// Once the content is gone, the next caller is answered at once.
     @Test func droppedBefore() throws {
         var bench = try TransferBench()
         let id = bench.settled()
@@ -64,7 +64,7 @@ import Testing
         #expect(bench.bench.call(.resource(.remove(id))) == .done)
     }
 
-    /// Offered anew, it has a removal of its own, and goes with that one alone.
+    /// A resource that is offered again has its own removal, and goes only with that.
     @Test func removedOfferedAnewAndRemoved() throws {
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
         bench.bench.isDiskHeld = true
@@ -81,8 +81,8 @@ import Testing
         #expect(try bench.row(id).state == .failed, "the disk has it")
     }
 
-    /// Its row goes once its mover has kept what there was, or dropped it: what is offered again meanwhile is answered then. One that had
-    /// failed begins anew, with a mover of its own.
+    /// The row is removed once its mover has kept or discarded the content. A repeated offer is answered then. A failed transfer starts
+    /// again, with a new mover.
     @Test(arguments: [WireErrorCode.cancelled, .timedOut]) func removedBeforeItsMoverHasStopped(_ end: WireErrorCode) throws {
         var bench = try TransferBench()
         let id = bench.offered()
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    /// What a person has cancelled, and the disk has refused, would go on with the next start.
+    /// A cancelled transfer whose row the disk refused would resume after the next start.
     @Test func whatTheDiskRefusesIsWrittenAgain() throws {
         var bench = try TransferBench()
         let (over, open) = (bench.send(), bench.send())
@@ -123,7 +123,7 @@ import Testing
         bench.bench.advance(EarshotLimits.keepPause)
         #expect(Array(bench.bench.keptTransfers.dropFirst(before)) == [.put(row, isNew: false), .removeTransfer(over)])
         bench.report(over, .stopped)
-        // Not behind its removal; and that it is gone is written too.
+        // The row is not written behind its removal, and its removal is retried too.
         bench.bench.isDiskHeld = true
         bench.bench.handle(.rowsRefused([over]))
         bench.bench.call(.resource(.remove(over)))
@@ -135,7 +135,7 @@ import Testing
         #expect(Array(bench.bench.keptTransfers.dropFirst(before)) == [.remove(over, nil)])
     }
 
-    /// A caller that waits for that is not left waiting by a daemon that stops.
+    /// A daemon that stops answers a caller that waits for the removal.
     @Test func stoppedBeforeItsMover() throws {
         var bench = try TransferBench()
         let id = bench.offered()
@@ -145,7 +145,7 @@ import Testing
         #expect(bench.bench.answers[bench.bench.lastCall]?.error == .unavailable)
     }
 
-    /// Cancelled and removed while the disk was busy with it: that is taken back first, and then its row goes.
+    /// The transfer is cancelled and removed while the disk is busy with it: the reception is undone first, then the row is removed.
     @Test func removedBeforeItIsTakenBack() throws {
         var bench = try TransferBench()
         bench.bench.isDiskHeld = true
@@ -166,7 +166,7 @@ import Testing
         #expect(throws: EarshotError.self) { try bench.row(id) }
     }
 
-    /// The disk does not take that back: it has the file as received, which a start is to find.
+    /// The disk refuses to undo the reception: it has the file as received, which a start must find.
     @Test func cannotBeTakenBack() throws {
         var bench = try TransferBench()
         bench.bench.isDiskHeld = true
@@ -174,20 +174,21 @@ import Testing
         let id = bench.settled()
         bench.bench.call(.resource(.remove(id)))
         bench.report(id, .stopped)
-        // It is whole, it is over, and that it is not whole any more.
+        // The commits: it is complete, it is over, and its reception is undone.
         for (index, error) in [nil, nil, self.refused].enumerated() {
             try #require(bench.bench.commits.count > before + index)
             bench.bench.handle(.committed(bench.bench.commits[before + index], error))
         }
         #expect(try bench.row(id).state == .cancelled)
         #expect(!bench.orders(id).contains(.removeContent(for: nil)))
-        // It goes with its row.
+        // The content goes with its row.
         bench.bench.call(.resource(.remove(id)))
         bench.bench.handle(.committed(try #require(bench.bench.commits.last), nil))
         #expect(bench.orders(id).last == .removeContent(for: bench.bench.lastCall))
     }
 
-    /// Cancelled before the disk has it whole, and removed: that is taken away first, and then its row goes, with what could not be taken away.
+    /// The transfer is cancelled before the disk has it whole, and removed. The content is removed first, and then the row, with any
+    /// content that could not be removed.
     @Test(arguments: [false, true]) func removedWhileItSettles(isStuck: Bool) throws {
         var bench = try TransferBench()
         let id = bench.whole()
@@ -207,7 +208,8 @@ import Testing
         #expect(bench.bench.answers[remover] == .done)
     }
 
-    /// It has failed, and the disk has it as received: it does not begin anew before that is gone, which would go with it.
+    /// The transfer has failed, and the disk has it as received. It does not start again before that content is gone, since new content
+    /// would be removed with it.
     @Test func offeredAnewOverWhatIsLeft() throws {
         var bench = try TransferBench()
         bench.bench.isDiskHeld = true

@@ -5,7 +5,8 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// What is decided about resources: by callers, by the peer, by the disk, and by what else ends.
+/// The core's decisions about resources, on calls, on the peer's frames, on the disk's reports, and when a transfer depends on something
+/// that ends.
 @Suite struct TransferTests {
     // MARK: Receiving
 
@@ -28,7 +29,7 @@ import Testing
         #expect(bench.orders(id).last == .stop(isKept: true))
         bench.report(id, .stopped)
         #expect(bench.bench.holds.isEmpty)
-        // Offered again, as its sender has not heard of it.
+        // The resource is offered again, as its sender has not been told.
         bench.lose()
         try bench.connect()
         _ = bench.sent()
@@ -36,14 +37,14 @@ import Testing
         #expect(bench.sent() == [.resourceDone(id)])
     }
 
-    /// Its sender hears of it once it is where it belongs, and that is on disk.
+    /// The sender is told once the file is in its place, and that is on disk.
     @Test func putInPlace() throws {
         var bench = try TransferBench { $0.putsInPlace = true }
         let id = bench.settled()
         #expect(bench.orders(id).contains { if case .place = $0 { true } else { false } })
         #expect(bench.bench.call(.resource(.remove(id)))?.error == .conflict, "it is too late")
         _ = bench.sent()
-        // Something that its sender says behind the end.
+        // A late frame of its sender, after the end.
         bench.report(id, .failed(TransferFailure(EarshotError(.notFound, "no"), told: Refusal(code: .unavailable))))
         bench.report(id, .placed(.success("/there/x")))
         #expect(bench.sent().isEmpty, "its copy in the spool is not gone")
@@ -53,7 +54,7 @@ import Testing
         #expect(row.path == "/there/x" && !row.inSpool && row.state == .completed && row.error == nil)
     }
 
-    /// Its row is written behind the removal of the old one: it is listed, as the disk has it, and can be removed like that one.
+    /// The new row is written behind the removal of the old one. It is listed, as on disk, and can be removed likewise.
     @Test func offeredAndTakenBackWhileItsRowIsBeingRemoved() throws {
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
         let refusal = Refusal(code: .timedOut, explanation: "no")
@@ -70,7 +71,7 @@ import Testing
         #expect(throws: EarshotError.self) { try bench.row(id) }
     }
 
-    /// The disk was full when it was accepted, and not any more when it moved.
+    /// The disk was full at the acceptance, and no longer when bytes moved.
     @Test func oneThatMovedWasAccepted() throws {
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
         let id = bench.freshID()
@@ -84,7 +85,8 @@ import Testing
         #expect(bench.orders(id).contains { if case .resume = $0 { true } else { false } })
     }
 
-    /// Where it cannot be put there it stays in the spool and says why; but a name that was taken meanwhile is its sender's affair.
+    /// If the file cannot be moved, it stays in the spool, and the row says why. If its name was taken meanwhile, the sender is told
+    /// instead.
     @Test(arguments: [EarshotError.Code.storage, .conflict]) func notPutInPlace(_ code: EarshotError.Code) throws {
         var bench = try TransferBench { $0.putsInPlace = true }
         let id = bench.settled()
@@ -97,7 +99,7 @@ import Testing
         #expect(bench.sent().count == 1)
     }
 
-    /// The disk does not take that it failed: it is here, as the disk says.
+    /// The disk refuses to record the failure: the content stays here, as the disk says.
     @Test func notPutInPlaceAndNotRecorded() throws {
         var bench = try TransferBench { $0.putsInPlace = true }
         let id = bench.settled()
@@ -110,7 +112,7 @@ import Testing
         #expect(bench.sent() == [.resourceDone(id)])
     }
 
-    /// The disk does not take the row: then it has not arrived.
+    /// The disk refuses the row: the resource has not arrived.
     @Test func theRowCannotBeWritten() throws {
         var bench = try TransferBench()
         bench.bench.diskError = EarshotError(.storage, "no")
@@ -121,7 +123,7 @@ import Testing
         #expect(bench.refusals() == [.unavailable])
     }
 
-    /// All has arrived: whatever becomes of the connection, it goes on to its end.
+    /// All bytes have arrived: the transfer finishes whatever happens to the connection.
     @Test func aLostConnectionLeavesWhatHasArrived() throws {
         var bench = try TransferBench()
         let moving = bench.offered()
@@ -139,7 +141,7 @@ import Testing
         #expect(try bench.row(settling).state == .completed)
     }
 
-    /// What came again before the last mover had stopped is dealt with then.
+    /// An offer that is repeated before the last mover has stopped is handled then.
     @Test func offeredAgainTooSoon() throws {
         var bench = try TransferBench()
         let id = bench.offered()
@@ -153,7 +155,7 @@ import Testing
         #expect(bench.orders(id).last == .resume(try bench.row(id), QuotaShare(of: bench.peer, isTrusted: false)))
     }
 
-    // MARK: A person's answer
+    // MARK: The user's answer
 
     @Test func aPersonAccepts() throws {
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
@@ -171,12 +173,12 @@ import Testing
     @Test func thereIsNoRoom() throws {
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
         let failure = TransferFailure(EarshotError(.noSpace, "/secret/place is full"), told: Refusal(code: .noSpace, explanation: "full"))
-        // Before a person has looked.
+        // Before the user has decided.
         let first = bench.offered()
         bench.report(first, .room(failure))
         #expect(try bench.row(first).error == .noSpace)
         #expect(bench.sent().last == .resourceRefuse(ResourceRefuse(id: first, refusal: failure.told)), "where files are is not told")
-        // And after.
+        // After the user has decided.
         let second = bench.offered()
         bench.bench.call(.resource(.respond(second, .accept)))
         let call = bench.bench.lastCall
@@ -188,7 +190,7 @@ import Testing
         #expect(bench.bench.holds.isEmpty)
     }
 
-    /// On another connection its sender does not know what the answer is about until it has offered it again.
+    /// On another connection the sender does not know what the answer refers to until it has repeated the offer.
     @Test func acceptedBetweenTwoConnections() throws {
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
         let id = bench.offered()
@@ -217,7 +219,7 @@ import Testing
         #expect(row.state == .completed && row.digest == "xxh3:0a" && bench.finished == [row])
     }
 
-    /// The receiver's word was lost with the connection, and the source is another one since: what has arrived is what it was.
+    /// The receiver's confirmation was lost with the connection, and the source has changed since: the old content has arrived.
     @Test func anotherSourceSinceItArrived() throws {
         var bench = try TransferBench()
         let id = bench.send()
@@ -234,7 +236,7 @@ import Testing
         #expect(try bench.row(id).size == 10 && bench.row(id).state == .completed)
     }
 
-    /// The receiver takes it as it is now, from its beginning.
+    /// The receiver accepts the changed source, from its beginning.
     @Test func anotherSourceBeforeItArrived() throws {
         var bench = try TransferBench()
         let id = bench.send()
@@ -250,7 +252,7 @@ import Testing
         #expect(bench.orders(id).last == .send(from: 0, upTo: 5, on: bench.link))
     }
 
-    /// Nothing of another source is sent before the row tells of it: a restart would take what has arrived for what the source was before.
+    /// Nothing of a changed source is sent before its row is on disk: a restart would take received bytes for those of the old source.
     @Test(arguments: [nil, EarshotError(.storage, "no")]) func anotherSourceIsOnDiskFirst(error: EarshotError?) throws {
         var bench = try TransferBench()
         let id = bench.send()
@@ -273,7 +275,7 @@ import Testing
         #expect(sizes == [5], "once")
     }
 
-    /// The connection was lost before that was on disk: it begins anew with the next one, by what its source is then.
+    /// The connection was lost before the row was on disk: the transfer starts again on the next connection, with the source as it is then.
     @Test func anotherSourceIsOnDiskTooLate() throws {
         var bench = try TransferBench()
         let id = bench.send()
@@ -290,7 +292,7 @@ import Testing
         #expect(bench.orders(id) == before + [.send(from: 0, upTo: 5, on: bench.link)])
     }
 
-    /// A queued one is on disk before its caller hears of it, and nothing of it is left where it cannot be.
+    /// A queued transfer is on disk before its caller is answered. If it cannot be written, nothing of it remains.
     @Test func queued() throws {
         var bench = try TransferBench()
         let (first, second) = (bench.freshID(), bench.freshID())
@@ -306,7 +308,7 @@ import Testing
         #expect(throws: EarshotError.self) { try bench.row(second) }
     }
 
-    /// A resource that is not being offered is shown as queued; on the disk and with the peer its state is the same.
+    /// A resource that is not being offered is shown as queued. Its stored state, and the peer's, do not change.
     @Test func aResourceThatWaitsIsShownAsQueued() throws {
         var bench = try TransferBench()
         let id = bench.send()
@@ -322,7 +324,7 @@ import Testing
         #expect(try bench.row(id).queued == nil)
     }
 
-    /// A body that passes by cannot be read again; its caller hears how it ended.
+    /// A streamed body cannot be read again. Its caller is told how the transfer ended.
     @Test(arguments: ["lost", "gone", "done"]) func aBody(_ how: String) throws {
         var bench = try TransferBench()
         let id = bench.send(source: .body)
@@ -341,7 +343,7 @@ import Testing
         #expect(row?.error == expected[how] && row?.state.isFinal == true)
     }
 
-    /// What a receiver takes before it is asked, or beyond the end, moves nothing, and no number of bytes is too large to be counted.
+    /// An acceptance before the offer, or beyond the end, moves nothing, and no number of bytes overflows.
     @Test func acceptancesBeforeTheirTime() throws {
         var bench = try TransferBench()
         let size = WireLimits.resourceSize
@@ -363,7 +365,7 @@ import Testing
         #expect(try bench.row(id).transferred == size)
     }
 
-    /// The data connection before says that it has ended when the next one moves already: how far that is, is asked all the same.
+    /// The previous data connection reports its end when the next one is already moving: the progress of the next one is still requested.
     @Test func dataConnectionsThatOverlap() throws {
         var bench = try TransferBench()
         let size = 2 * EarshotLimits.dataThreshold
@@ -379,7 +381,8 @@ import Testing
 
     // MARK: Ends
 
-    /// What ended while its peer was away is told when that is back; and a receiver's row that goes is remembered.
+    /// An end during the peer's absence is reported when the peer is back. The end of an incoming transfer is remembered after its row is
+    /// removed.
     @Test func endsAreTold() throws {
         var bench = try TransferBench()
         let id = bench.send()
@@ -400,7 +403,7 @@ import Testing
         #expect(bench.sent() == [.resourceDone(own)])
     }
 
-    /// Nothing of a session that has ended goes on.
+    /// No transfer continues after its session has ended.
     @Test func theSessionEnds() throws {
         var bench = try TransferBench()
         let (sent, received) = (bench.send(), bench.offered())

@@ -22,7 +22,7 @@ import Testing
         #expect(begun == [true, false, false])
         let others = turns.begin(self.ids[3], of: self.bob)
         #expect(others, "another peer's is its own affair")
-        // Each has its turn once, in the order of their offers.
+        // Each has one turn, in the order of the offers.
         let next = self.end([0, 0, 1, 2], &turns)
         #expect(next == [1, nil, 2, nil])
         let again = self.begin([0], &turns)
@@ -45,7 +45,7 @@ import Testing
         #expect(next == [1])
         let again = self.begin([1], &turns)
         #expect(again == [true])
-        // Of a file nothing is known.
+        // Files are not known here.
         let last = self.end([1, 3], &turns)
         #expect(last == [nil, nil])
     }

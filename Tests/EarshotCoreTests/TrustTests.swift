@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// Trust that ends by itself, a machine that only knows its own, names that come back with another key, and when a lost peer is dialled.
+/// Trust that expires, a machine that accepts only paired peers, names that return with another key, and redialling of lost peers.
 @Suite struct TrustTests {
     private let alice = peerID(1)
 
@@ -17,7 +17,7 @@ import Testing
         #expect(trusted.trustEnd == until && trusted.trustSource == .person)
         let rule = try bob.core.explainPolicy("alice").decisions.first { $0.action == .invite }
         #expect(rule?.reason.contains("until") == true)
-        // It is looked at again and again; not a moment too soon.
+        // The trust is checked repeatedly, and does not end too soon.
         bob.advance(.seconds(3600) - .milliseconds(1))
         #expect(try bob.peer(self.alice).trust == .trusted)
         bob.advance(.milliseconds(2))
@@ -28,7 +28,7 @@ import Testing
         #expect(bob.notices.contains { $0.text == "trust has ended" })
     }
 
-    /// The session is gone from the disk, and in memory for a moment more: an invitation is not answered by it.
+    /// The session is gone from disk, and in memory for a moment more. An invitation is not answered with it.
     @Test(arguments: [Trust.blocked, .unknown]) func invitedWhileTrustIsTakenBack(trust: Trust) throws {
         var (bob, _, _) = try CoreBench.inSession(with: self.alice)
         bob.isDiskHeld = true
@@ -39,8 +39,8 @@ import Testing
         #expect(trust == .blocked ? again?.error == .forbidden : again?.invitation?.state == .pending)
     }
 
-    /// An authority's word for a peer ends, by its time or on a connection on which it shows no such certificate: what waits for a session that
-    /// nobody opens now does not wait on.
+    /// An authority's trust in a peer ends, by its time or on a connection without such a certificate. Data that waits for a session that
+    /// can no longer begin fails.
     @Test(arguments: [false, true]) func anAuthoritysTrustEnds(byTime: Bool) throws {
         var bob = CoreBench()
         try bob.see(self.alice)
@@ -80,12 +80,12 @@ import Testing
             (.trusted, now + EarshotLimits.trustTime + .milliseconds(1)),
         ] { #expect(bob.call(.setTrust(trust, name, until: until))?.error == .invalidParameter) }
         #expect(bob.call(.setTrust(.trusted, name, until: now + EarshotLimits.trustTime))?.peer?.trustEnd == now + EarshotLimits.trustTime)
-        // For good takes the place of for a while.
+        // Permanent trust replaces temporary trust.
         let forGood = bob.call(.setTrust(.trusted, name, until: nil))?.peer
         #expect(forGood?.trust == .trusted && forGood?.trustEnd == nil)
     }
 
-    /// The clock is set, or the machine slept, and no timer tells: it is looked at all the same.
+    /// The clock is set, or the machine slept, and no timer fires: the trust is checked nevertheless.
     @Test func trustCheck() throws {
         var bob = CoreBench()
         bob.call(.setTrust(.trusted, self.alice.description, until: bob.now.wall + .seconds(86_400)))
@@ -105,12 +105,12 @@ import Testing
         #expect(bob.inviteAnswer(on: link) == InviteAnswer(id: id, decision: .declined))
         let rule = try bob.core.explainPolicy(self.alice.description).decisions.first { $0.action == .invite }
         #expect(rule?.outcome == .deny && rule?.rule == "invitations.paired_only = yes")
-        // A peer that it trusts is another matter.
+        // A trusted peer is still admitted.
         bob.call(.setTrust(.trusted, self.alice.description, until: nil))
         _ = try bob.join(on: link)
     }
 
-    /// A peer that is trusted by its id before it was ever here has proven nothing, until it has; that outlives a restart.
+    /// A peer that is trusted by its id before its first connection is unproven until it connects, also after a restart.
     @Test func aPeerThatIsTrustedByItsIDAloneHasProvenNothing() throws {
         var bob = CoreBench()
         let id = self.alice.description
@@ -118,7 +118,7 @@ import Testing
         #expect(trusted?.trust == .trusted && trusted?.proven == false)
         var again = bob.restarted()
         #expect(try again.peer(self.alice).proven == false)
-        // That id is advertised under a name: nothing proves that the name is the key's.
+        // That id is advertised under a name, and nothing proves that the name belongs to the key.
         try again.see(self.alice, name: "alice")
         #expect(again.call(.setTrust(.unknown, "alice", until: nil))?.error == .invalidParameter)
         try again.prove(self.alice, name: "alice")
@@ -136,11 +136,11 @@ import Testing
         #expect(try bob.peer(peerID(2)).nameConflict == self.alice)
         #expect(try bob.peer(self.alice).nameConflict == peerID(2))
         #expect(bob.notices.contains { $0.text == "a name that is known has come with another key" })
-        // The name still means the one that is known.
+        // The name still means the known peer.
         #expect(try bob.core.resolve("alice") == self.alice)
     }
 
-    // MARK: Dialling a peer that was lost
+    // MARK: Redialling a lost peer
 
     private func lost(_ end: LinkEnd, isLower: Bool) throws -> CoreBench {
         let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))
@@ -174,7 +174,7 @@ import Testing
         #expect(bob.dials.count == 1)
     }
 
-    /// Each failure earns the next longer pause, up to the longest; a sighting ends it.
+    /// Each failure leads to the next longer pause, up to the longest. A sighting ends the pause.
     @Test func redialDelays() throws {
         var bob = try self.lost(.lost, isLower: true)
         let peer = try #require(bob.dials.first)
@@ -193,7 +193,7 @@ import Testing
         #expect(bob.dials.count == count + 1)
     }
 
-    /// However often something that no caller waits for is sent meanwhile.
+    /// Queued data, for which no caller waits, does not postpone a dial, however often it is sent.
     @Test func whatIsQueuedPutsNoDialOff() throws {
         var bob = try self.lost(.lost, isLower: true)
         let peer = try #require(bob.dials.first)
@@ -210,7 +210,7 @@ import Testing
         #expect(bob.dials.count == count + 1)
     }
 
-    /// A peer that only the settings let in leaves nothing behind, in memory or on disk.
+    /// A peer that only the settings have admitted leaves nothing behind, in memory or on disk.
     @Test(arguments: [false, true]) func aRowThatNoPersonDecidedAboutGoesWithItsSession(theyEnd: Bool) throws {
         var bob = CoreBench { $0.policy.fromUnknown = .accept }
         let link = try bob.prove(self.alice)
@@ -221,7 +221,7 @@ import Testing
         bob.lose(link)
         #expect(bob.core.records.isEmpty && bob.core.names.count == 0 && bob.core.discoveredOnly.isEmpty)
         #expect(bob.peersOnDisk.isEmpty && bob.sessionsOnDisk.isEmpty)
-        // It is still remembered to have spoken TLS, as a stranger is.
+        // Its use of TLS is still remembered, as for any stranger.
         #expect(bob.core.pins.contains(self.alice))
         #expect(bob.core.nextDeadline == nil)
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// What was read here, until its senders have taken note.
+/// The messages that were read here, until their senders have acknowledged that.
 @Suite struct UnnotedReadsTests {
     private func ids(_ range: Range<UInt64>) -> [MessageID] { range.map { MessageID(high: 1, low: $0) } }
 

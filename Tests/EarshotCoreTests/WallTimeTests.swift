@@ -4,7 +4,7 @@ import Testing
 @testable import EarshotCore
 
 @Suite struct WallTimeTests {
-    /// As Foundation writes it, to the year 9999; before October 1582 that has the Julian calendar, which ISO 8601 has not.
+    /// The text equals Foundation's up to the year 9999. Before October 1582 Foundation uses the Julian calendar, unlike ISO 8601.
     @Test func theTextIsThatOfISO8601() {
         let days: [Int64] = [-141_427, -1, 0, 1, 58, 59, 60, 10_956, 11_015, 11_016, 11_017, 19_782, 47_540, 47_541, 2_932_896]
         for day in days + stride(from: -141_427, to: 2_932_896, by: 9973) {
