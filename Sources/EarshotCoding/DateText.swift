@@ -10,7 +10,7 @@ package enum DateText {
 
     /// The first second, relative to 1970, of the Gregorian calendar. For times before 1582-10-15 the format style uses the Julian
     /// calendar, while ISO 8601 uses the Gregorian one for all years. The Gregorian calendar repeats every 400 years, so earlier times are
-    /// formatted and parsed shifted by such a period.
+    /// formatted and parsed shifted by a multiple of that.
     private static let firstGregorianSecond = -12_219_292_800.0
     private static let firstGregorianYear = 1583
     private static let shift = (years: 2000, seconds: 5 * 146_097 * 86_400.0)

@@ -72,7 +72,7 @@ extension NodeCore {
 
     static func noSession(_ id: SessionID) -> EarshotError { EarshotError(.notFound, "there is no session \(id)") }
 
-    /// Handles a peer's word that it holds a session.
+    /// Handles a peer's frame that names a session, which the peer thus holds.
     mutating func sessionNamed(_ session: SessionID, by id: PeerID) {
         guard let record = self.records[id] else { return }
         // The id of a group is never that of a session of two.

@@ -59,7 +59,7 @@ extension NodeCore {
         self.emit(.stream(accept.id, .permit(upTo: accept.limit, on: link)))
     }
 
-    /// Handles the peer's word that its reader has taken everything.
+    /// Handles the peer's report that its reader has taken everything.
     mutating func streamDone(_ id: StreamID, by peer: PeerID) {
         guard let stream = self.streams[id], stream.peerID == peer, stream.row.direction == .outgoing else { return }
         self.closeStream(id, nil)

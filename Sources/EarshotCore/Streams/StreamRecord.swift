@@ -9,7 +9,7 @@ struct StreamRecord: Sendable {
         case wanted
         /// Both sides are opening a data connection.
         case opening
-        /// The attempt is over, with or without a data connection.
+        /// The attempt is over, whether or not it led to a data connection.
         case settled
     }
 

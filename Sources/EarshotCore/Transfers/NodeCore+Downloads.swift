@@ -53,7 +53,7 @@ extension NodeCore {
         self.stepDownload(from.id) { $0.goes(on: from.offset, size: $1, window: $2) }
     }
 
-    /// Handles the sender's word that it has sent everything.
+    /// Handles the sender's report that it has sent everything.
     mutating func resourceEnded(_ end: ResourceEnd, by peer: PeerID) {
         guard let download = self.transfers[end.id], download.peerID == peer, download.row.direction == .incoming else { return }
         self.stepDownload(end.id) { download, _, _ in download.ended(ResourceDigest(end.algorithm, end.digest)) }

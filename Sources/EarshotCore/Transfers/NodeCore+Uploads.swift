@@ -197,13 +197,13 @@ extension NodeCore {
         self.stepUpload(accept.id) { $0.accepted(from: accept.offset, upTo: accept.limit, of: size) }
     }
 
-    /// Handles the receiver's word that it has published the resource.
+    /// Handles the receiver's confirmation that it has published the resource.
     mutating func resourceDone(_ id: ResourceID, by peer: PeerID) {
         guard let upload = self.transfers[id], upload.peerID == peer, upload.row.direction == .outgoing else { return }
         self.stepUpload(id) { $0.done() }
     }
 
-    /// Handles the receiver's word that it holds the beginning from an earlier connection.
+    /// Handles the receiver's report that it holds the beginning from an earlier connection.
     mutating func resourceHeld(_ have: ResourceHave, by peer: PeerID) {
         guard let upload = self.transfers[have.id], upload.peerID == peer, upload.row.direction == .outgoing else { return }
         self.stepUpload(have.id) { $0.held(have.offset, have.digest) }
