@@ -1,7 +1,7 @@
 import EarshotCore
 import FoundationEssentials
 
-// Times of this library's models stand in archives as those of the core's do: milliseconds since 1970-01-01T00:00:00Z.
+// Archives hold the times of this library's models as milliseconds since 1970-01-01T00:00:00Z, like those of the core's models.
 
 extension KeyedEncodingContainer {
     mutating func encode(_ date: Date, forKey key: Key) throws { try self.encode(WallTime(date), forKey: key) }

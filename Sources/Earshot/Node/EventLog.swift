@@ -3,15 +3,16 @@ import Synchronization
 
 package import FoundationEssentials
 
-/// Everything that happened, numbered without holes, for any number of readers at their own pace.
+/// The log of all events, numbered without gaps, for any number of independent readers.
 ///
-/// Readers pull: each holds only its position in one bounded backlog, so a slow one costs nothing and gets a `gap` when what
-/// it has not read yet is gone. Written by the node, read by the control API's event streams.
+/// Readers pull: each keeps only its position in one bounded backlog. A slow reader therefore costs nothing. If the log has already
+/// evicted events that a reader has not read, the reader gets a `gap`. The node writes the log, and the control API's event streams read
+/// it.
 public final class EventLog: Sendable {
     private struct Entry {
         let event: NodeEvent
         let cost: Int
-        /// Only for those who were reading when it happened.
+        /// Whether only the readers of that moment receive the event.
         let isLive: Bool
     }
 
@@ -28,7 +29,7 @@ public final class EventLog: Sendable {
         var nextWaiter: UInt64 = 0
         var waiters: [UInt64: Waiter] = [:]
         var isFinished = false
-        /// Subscriptions that are held.
+        /// The number of current subscriptions.
         var readers = 0
 
         /// Removes all waiters, for the caller to resume outside the lock.
@@ -49,7 +50,7 @@ public final class EventLog: Sendable {
         }
     }
 
-    /// Counted while a subscription, or a copy of it, is held.
+    /// Keeps its subscription counted, together with all copies, while any of them exists.
     fileprivate final class Presence: Sendable {
         private let log: EventLog
         private let ended = Atomic(false)
@@ -67,7 +68,7 @@ public final class EventLog: Sendable {
         deinit { self.log.state.withLock { $0.readers -= 1 } }
     }
 
-    /// Names this run of the node: sequence numbers of different epochs do not compare.
+    /// An identifier of this run of the node. Sequence numbers of different epochs cannot be compared.
     public let epoch: String
     private let state = Mutex(State())
 
@@ -75,16 +76,16 @@ public final class EventLog: Sendable {
         self.epoch = epoch
     }
 
-    /// Adds an event; one that `isLive` is dropped where there is no reader, and a gap for those who come later.
+    /// Adds an event. If `isLive`, the log drops the event when it has no reader, and later readers see a gap.
     package func append(_ kind: NodeEvent.Kind, at time: Date, cost: Int = 512, isLive: Bool = false) {
         self.append(CollectionOfOne(kind), at: time, cost: { _ in cost }, isLive: isLive)
     }
 
-    /// Adds events that happened together: readers are woken once for all of them.
+    /// Adds events that happened together, and wakes the readers once for all of them.
     package func append(
         _ kinds: some Collection<NodeEvent.Kind>, at time: Date, cost: (NodeEvent.Kind) -> Int, isLive: Bool = false
     ) {
-        // Once for all of them: there may be thousands.
+        // Computed once, because there may be thousands of events.
         let time = WallTime(time).date
         let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
             guard !isLive || state.readers > 0 else { return [] }
@@ -98,24 +99,25 @@ public final class EventLog: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Ends every subscription after what it has still to read.
+    /// Ends every subscription after its remaining events.
     package func finish() {
         self.state.withLock { $0.isFinished = true }
         self.wakeReaders()
     }
 
-    /// Has every reader that waits in ``Subscription/step()`` come back, although nothing has happened.
+    /// Wakes every reader that waits in ``Subscription/step()``, although there is no new event.
     public func wakeReaders() {
         for waiter in self.state.withLock({ $0.takeWaiters() }) { waiter.resume() }
     }
 
-    /// Subscriptions that are held.
+    /// The number of current subscriptions.
     var readers: Int { self.state.withLock { $0.readers } }
 
-    /// The events after the one numbered `since`, or from now on where that is `nil` or of another epoch.
+    /// Returns the events after number `since`. If `since` is `nil`, the subscription starts with the next event.
     ///
-    /// A `since` of another epoch means that the reader missed an unknown number: it gets a gap over all of this run's events, from 0 to 0 if
-    /// this run has none yet. So does one that has not been reached in this run: it can only be of another.
+    /// If `since` belongs to another epoch, the reader has missed an unknown number of events. The reader then gets a gap over all events
+    /// of this run, from 0 to 0 if there are none yet. The same applies if `since` exceeds the last number of this run, because it must
+    /// then belong to another.
     public func subscribe(since: UInt64? = nil, epoch: String? = nil) -> Subscription {
         let presence = Presence(self)
         let last = self.state.withLock { $0.lastSequence }
@@ -126,13 +128,13 @@ public final class EventLog: Sendable {
         return Subscription(log: self, presence: presence, position: since ?? last, start: last, pendingGap: nil)
     }
 
-    /// One reader's events, in order.
+    /// A reader's events, in order.
     public struct Subscription: AsyncSequence, AsyncIteratorProtocol, Sendable {
         private let log: EventLog
         private let presence: Presence
-        /// The last sequence number that was read.
+        /// The last sequence number that the reader has read.
         private var position: UInt64
-        /// The last sequence number before it began.
+        /// The last sequence number before the subscription began.
         private let start: UInt64
         private var pendingGap: ClosedRange<UInt64>?
 
@@ -150,7 +152,7 @@ public final class EventLog: Sendable {
         /// The subscription is its own iterator.
         public func makeAsyncIterator() -> Subscription { self }
 
-        /// What a reader finds when it looks.
+        /// The result of one read.
         public enum Step: Sendable {
             /// The next event.
             case event(NodeEvent)
@@ -160,12 +162,12 @@ public final class EventLog: Sendable {
             case ended
         }
 
-        /// Ends this subscription and every copy of it: a read that waits returns at once, and so does every later one.
+        /// Ends this subscription and every copy of it. A pending read returns immediately, and so does every later one.
         ///
-        /// For a caller that learns elsewhere that nobody reads any more, such as a server whose client has hung up.
+        /// Used by a caller that learns elsewhere that nobody reads any more, such as a server whose client has disconnected.
         public func end() { self.log.end(self.presence) }
 
-        /// The next event, once there is one; `nil` when the log has ended or the reader's task is cancelled.
+        /// Waits for the next event and returns it. Returns `nil` if the log has ended or the reader's task is cancelled.
         public mutating func next() async -> NodeEvent? {
             while true {
                 switch await self.step() {
@@ -176,14 +178,14 @@ public final class EventLog: Sendable {
             }
         }
 
-        /// The next events, as many as there are and at most `limit`, once there is one; none when the log has ended or the reader's task
-        /// is cancelled.
+        /// Waits for the next event, and returns it with those that follow it, at most `limit` in all. Returns an empty array if the log
+        /// has ended or the reader's task is cancelled.
         public mutating func next(upTo limit: Int) async -> [NodeEvent] {
             guard let first = await self.next() else { return [] }
             return [first] + self.more(upTo: limit - 1)
         }
 
-        /// What can be had at once after the last event, at most `limit`.
+        /// Returns the events that are available without waiting, at most `limit`.
         public mutating func more(upTo limit: Int) -> [NodeEvent] {
             guard self.pendingGap == nil else { return [] }
             let events = self.log.more(after: self.position, start: self.start, limit: limit)
@@ -191,7 +193,7 @@ public final class EventLog: Sendable {
             return events
         }
 
-        /// Waits until there is an event, or the readers are woken.
+        /// Waits until there is an event or a call of ``EventLog/wakeReaders()``.
         public mutating func step() async -> Step {
             if let gap = self.pendingGap {
                 self.pendingGap = nil
@@ -232,7 +234,7 @@ public final class EventLog: Sendable {
             var index = Int(position + 1 - oldest)
             let first = state.backlog[index]
             guard first.isLive, first.event.sequence <= start else { return .event(first.event) }
-            // It was for those who were there.
+            // Skips live events from before the subscription: only the readers of that moment receive them.
             while index + 1 < state.backlog.count, state.backlog[index + 1].isLive, state.backlog[index + 1].event.sequence <= start {
                 index += 1
             }
@@ -241,7 +243,7 @@ public final class EventLog: Sendable {
         }
     }
 
-    /// Events that follow each other without a gap; all else comes from `read`.
+    /// Returns consecutive events without a gap. `read` handles all other cases.
     private func more(after position: UInt64, start: UInt64, limit: Int) -> [NodeEvent] {
         self.state.withLock { state in
             guard limit > 0, let oldest = state.backlog.first?.event.sequence, position + 1 >= oldest, position < state.lastSequence else {

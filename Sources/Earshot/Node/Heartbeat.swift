@@ -1,13 +1,14 @@
-/// A part of the node that works by itself, and that can be asked for a sign of life: what a watchdog goes by.
+/// An independent part of the node that a watchdog can ask for a sign of life.
 public struct Heartbeat: Sendable {
-    /// Which part, such as `store`.
+    /// The name of the part, such as `store`.
     public let name: String
-    /// How long it may be busy with one thing without being stuck: a disk takes its time for a large file, and a restart would not help it.
+    /// How long the part may be busy with one piece of work before it counts as stuck. A disk needs time for a large file, and a restart
+    /// would not help.
     public let patience: Duration
-    /// Has the part call back once it gets round to it: behind what it has to do already, and never where it is stuck.
+    /// Asks the part to call `answer` after its pending work. A part that is stuck never calls it.
     public let ask: @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
 
-    /// A heartbeat from its parts.
+    /// Creates a heartbeat from its parts.
     public init(
         name: String, patience: Duration = .zero, ask: @escaping @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
     ) {
@@ -18,7 +19,7 @@ public struct Heartbeat: Sendable {
 }
 
 extension Node {
-    /// Every part of the node: its own queue on its event loop, the threads of the store, the spool and discovery.
+    /// The heartbeats of the node: its queue on its event loop, and the threads of the store, the spool and discovery.
     public nonisolated var heartbeats: [Heartbeat] {
         [
             Heartbeat(name: "node") { [input] in input.yield(.heartbeat($0)) },

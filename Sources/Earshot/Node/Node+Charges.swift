@@ -2,11 +2,11 @@ import EarshotWire
 
 /// Charging peers for the work that they cause.
 ///
-/// While the node deals with what a peer has sent, ``Node/cause`` is that peer's account. Work that begins meanwhile goes through one of
-/// three functions (`enqueue` for the disk, `spawn` for jobs, `schedule` for timers), each of which lets the work hold a ``Charge`` until it
-/// is done; what follows from decisions is charged to the same peer. A new kind of frame is charged without a line of its own.
+/// While the node handles input from a peer, ``Node/cause`` is that peer's account. Work that starts meanwhile goes through one of three
+/// functions: `enqueue` for the disk, `spawn` for jobs, `schedule` for timers. Each of them lets the work hold a ``Charge`` until it is
+/// done. Work that follows from decisions is charged to the same peer. A new kind of frame therefore needs no charging code.
 extension Node {
-    /// Does what a peer has caused, or, without an account, what no peer has.
+    /// Runs work on a peer's account, or on no account if no peer caused it.
     func working<Result>(for account: PeerAccount?, _ work: () -> Result) -> Result {
         let before = self.cause
         self.cause = account
@@ -14,13 +14,14 @@ extension Node {
         return work()
     }
 
-    /// Held by work until it is done, where a peer has caused it.
+    /// Returns the charge that work holds until it is done, or `nil` if no peer caused it.
     func charge(_ bytes: Int) -> Charge? { self.cause.map { Charge(bytes, to: $0) } }
 
-    /// Store work that holds what a peer is charged for it.
+    /// Adds the peer's charge to store work.
     func charged(_ work: StoreWork) -> StoreWork {
         switch work {
-        // They have theirs already: the weight of messages is charged until they are on disk, and a change of the outbox carries its own.
+        // These carry their charge already: messages hold their weight until they are on disk, and a change of the outbox has its own
+        // charge.
         case .outbox, .deliver: return work
         case .apply, .decide: break
         }
@@ -38,12 +39,12 @@ extension Node {
 }
 
 extension NodeInput {
-    /// Whose work it is.
+    /// The account of the peer that caused the input.
     var account: PeerAccount? {
         switch self {
         case .connection(.received(let connection, _, _)), .connection(.receivedUnreliable(let connection, _, _)): connection.account
         case .timer(_, let charge): charge?.account
-        // Handshakes have their own limits, and what waits for a connection that stands waits after it has gone as well.
+        // Handshakes have their own limits. Work that waits for a proven connection remains after the connection is gone.
         case .connection(.proven), .connection(.closed), .discovery, .heartbeat, .discoveryEnded, .core, .dataAttached, .dataDialFailed,
             .streamsOver:
             nil

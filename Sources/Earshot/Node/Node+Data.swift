@@ -4,23 +4,23 @@ import Logging
 import NIOCore
 import OrderedCollections
 
-/// What waits for a transfer's data connection, and then has it.
+/// The transfer that waits for a data connection and then owns it.
 struct DataHearer {
     let transfer: TransferID
-    /// Called once: with the connection, or with `nil` where neither side can dial.
+    /// Called once: with the connection, or with `nil` if neither side can dial.
     var then: ((DataConnection?) -> Void)?
-    /// Once it stands.
+    /// The connection, once it is established.
     var connection: DataConnection?
 }
 
-/// Data connections for whatever moves in bulk: the core decides how the two sides come to one (`DataPaths`), and here its effects are
-/// carried out.
+/// Data connections for bulk transfers. The core decides how the two sides establish one (`DataPaths`); this extension carries out its
+/// effects.
 extension Node {
-    /// Opens a data connection for a transfer; both sides call it when they have agreed that its bytes go there, and both `then` get the two
-    /// ends of the same connection, or `nil` each. One that the transfer had is closed.
+    /// Opens a data connection for a transfer, and closes an earlier one of that transfer. Both sides call this function when they have
+    /// agreed to use a data connection. Both `then` receive their ends of the same connection, or both receive `nil`.
     ///
-    /// Call it in the same turn in which the agreement is sent or comes in: the peer's ticket may be the next frame. `then` runs on the node,
-    /// once, and not at all after ``closeData(_:)``.
+    /// Call it in the same turn in which the agreement is sent or received: the peer's ticket may be the next frame. `then` runs on the
+    /// node, once, and never after ``closeData(_:)``.
     func openData(_ transfer: TransferID, with peer: PeerID, then: @escaping (DataConnection?) -> Void) {
         self.closeData(transfer)
         guard let connection = self.connection(to: peer), self.core.isTalking(with: peer) else { return then(nil) }
@@ -32,12 +32,12 @@ extension Node {
                 transfer, .wanted(peer, link: connection.id, isInitiator: connection.isInitiator, attempt: self.dataAttempts)))
     }
 
-    /// A transfer's data connection, once it stands.
+    /// Returns a transfer's data connection, if it is established.
     func dataConnection(_ transfer: TransferID) -> DataConnection? {
         self.openAttempts[transfer].flatMap { self.dataHearers[$0]?.connection }
     }
 
-    /// Ends a transfer's data connection at once, and every attempt at one.
+    /// Closes a transfer's data connection, and ends every attempt to establish one.
     func closeData(_ transfer: TransferID) {
         guard let attempt = self.openAttempts[transfer] else { return }
         self.forgetData(attempt)
@@ -105,7 +105,7 @@ extension Node {
         }
     }
 
-    /// Where the peer may be reached: where the control connection was dialled; else where it is seen.
+    /// Returns the peer's addresses: the dialled address of the control connection, else the addresses at which discovery sees the peer.
     private func dataAddresses(of peer: PeerID, _ control: Connection) -> [PeerAddress] {
         if let address = control.dialledAddress { return [address] }
         let (seen, lastGood) = self.core.places(of: peer)

@@ -1,9 +1,9 @@
 import EarshotWire
 import FoundationEssentials
 
-/// What readers of events hear, and what discovery says.
+/// Publishing events and handling those of discovery.
 extension Node {
-    /// The time by this machine's clock.
+    /// The current time by this machine's clock.
     var now: Date { self.configuration.now?() ?? Date() }
 
     func publish(_ kind: NodeEvent.Kind, cost: Int? = nil, isLive: Bool = false) {
@@ -11,20 +11,20 @@ extension Node {
         self.events.append(kind, at: self.now, cost: cost ?? Self.eventCost(kind), isLive: isLive)
     }
 
-    /// The same for many things that happened together.
+    /// Publishes several events that happened together.
     func publish(_ kinds: [NodeEvent.Kind], cost: (NodeEvent.Kind) -> Int = Node.eventCost, isLive: Bool = false) {
         guard !kinds.isEmpty else { return }
         for kind in kinds { self.counters.count(kind) }
         self.events.append(kinds, at: self.now, cost: cost, isLive: isLive)
     }
 
-    /// What a peer takes in memory while an event has it, about: it says of itself what it likes.
+    /// Returns the approximate memory cost of an event about a peer, in bytes. The peer's own data is of variable size.
     static func eventCost(of peer: Peer) -> Int {
         512 + peer.addresses.reduce(0) { $0 + 64 + $1.utf8.count }
             + peer.discoveryInfo.reduce(0) { $0 + 64 + $1.key.utf8.count + $1.value.utf8.count }
     }
 
-    /// Discovery's news, with the addresses read.
+    /// Passes an event of discovery to the core, with its addresses parsed.
     func handleDiscovery(_ event: DiscoveryEvent) {
         switch event {
         case .found(let backend, let sighting):

@@ -1,48 +1,50 @@
 import EarshotWire
 import Logging
 
-/// What programs ask of a node about groups: the core decides, and answers once that is on disk.
+/// Calls about groups. The core decides, and answers when its decision is on disk.
 extension Node {
-    /// Every group that this machine is in, or is joining, in the order in which they were made or joined.
+    /// Returns every group that this machine is in or is joining, in the order in which it created or joined them.
     public func groups() -> [Group] { self.core.groupList }
 
-    /// The group that a person means: by its id, 8 or more of its first characters, or its name.
+    /// Returns the group called `name`: its id, 8 or more of the id's first characters, or the group's name.
     /// - Throws: `unknown-group`, `ambiguous-group`.
     public func group(_ name: String) throws(EarshotError) -> Group { try self.core.group(name) }
 
-    /// Makes a group of which this machine is the creator and the only member. Others are let in by any member, or where it is closed by this
-    /// machine alone; they talk over TLS, unless it is unprotected.
-    /// - Throws: `invalid-parameter` for a name that is none, `no-space` for more than `EarshotLimits.groups`, `storage`.
+    /// Creates a group with this machine as the creator and the only member. Any member can admit others; if the group is closed, only
+    /// this machine can. The members talk over TLS, unless the group is unprotected.
+    /// - Throws: `invalid-parameter` for an invalid name, `no-space` for more than `EarshotLimits.groups`, `storage`.
     public func createGroup(
         name: String, isClosed: Bool = false, isUnprotected: Bool = false
     ) async throws(EarshotError) -> Group {
         try await self.call(.group(.create(name: name, isClosed: isClosed, isUnprotected: isUnprotected))).group
     }
 
-    /// - Throws: `unknown-group`, `ambiguous-group`, `forbidden` where this machine is not the creator, `invalid-parameter`, `storage`.
+    /// Renames a group.
+    /// - Throws: `unknown-group`, `ambiguous-group`, `forbidden` if this machine is not the creator, `invalid-parameter`, `storage`.
     public func renameGroup(_ group: String, to name: String) async throws(EarshotError) -> Group {
         try await self.call(.group(.rename(group, to: name))).group
     }
 
-    /// Leaves a group; whom this machine has let in stays.
+    /// Leaves a group. Members that this machine has admitted stay.
     /// - Throws: `unknown-group`, `ambiguous-group`, `storage`.
     public func leaveGroup(_ group: String) async throws(EarshotError) { try await self.call(.group(.leave(group))).done() }
 
-    /// Ends a group for all its members, for good.
-    /// - Throws: `unknown-group`, `ambiguous-group`, `forbidden` where this machine is not the creator, `storage`.
+    /// Dissolves a group permanently, for all its members.
+    /// - Throws: `unknown-group`, `ambiguous-group`, `forbidden` if this machine is not the creator, `storage`.
     public func dissolveGroup(_ group: String) async throws(EarshotError) { try await self.call(.group(.dissolve(group))).done() }
 
-    /// Takes a member out of a group: only the creator lets it in again. Those that came in through it stay, unless `withInvited`.
-    /// - Throws: `unknown-group`, `ambiguous-group`, `not-member`, `ambiguous-peer`, `forbidden` where this machine is not the creator,
-    ///   `no-space` where the group has had 256 removals, `storage`.
+    /// Removes a member from a group. Only the creator can admit it again. Members that it has admitted stay, unless `withInvited`.
+    /// - Throws: `unknown-group`, `ambiguous-group`, `not-member`, `ambiguous-peer`, `forbidden` if this machine is not the creator,
+    ///   `no-space` if the group has had 256 removals, `storage`.
     public func removeMember(_ peer: String, from group: String, withInvited: Bool = false) async throws(EarshotError) -> Group {
         try await self.call(.group(.remove(group, peer: peer, withInvited: withInvited))).group
     }
 
-    /// Asks peers to join a group, each until the timeout (30 s by default, at most a day); of members the answer is an accepted invitation.
-    /// - Throws: `unknown-group`, `ambiguous-group`, `unknown-peer`, `ambiguous-peer`; `forbidden` for a blocked peer, and where the group is
-    ///   closed and another's; `conflict` where a peer is invited to another group; `no-space` for more members than a group can have;
-    ///   `invalid-parameter` for a context over 8 KiB. Nobody is invited then.
+    /// Invites peers to a group, each until the timeout (30 s by default, at most a day). For a member, the answer is an accepted
+    /// invitation. If the call throws, it has invited no peer.
+    /// - Throws: `unknown-group`, `ambiguous-group`, `unknown-peer`, `ambiguous-peer`; `forbidden` for a blocked peer, and for a closed
+    ///   group of another creator; `conflict` if a peer is invited to another group; `no-space` for more members than a group can have;
+    ///   `invalid-parameter` for a context over 8 KiB.
     public func invite(
         _ peers: [String], toGroup group: String, context: [UInt8] = [], timeout: Duration? = nil
     ) async throws(EarshotError) -> [Invitation] {
@@ -53,7 +55,7 @@ extension Node {
 
     // MARK: Signatures
 
-    /// Off the node's loop: a signature of RSA takes milliseconds.
+    /// Signs outside the node's loop, because an RSA signature takes milliseconds.
     func sign(_ inputs: [[UInt8]], as id: SignatureID) {
         let identity = self.transport.identity
         self.spawn { [input] in
@@ -71,7 +73,7 @@ extension Node {
         self.spawn { [input] in input.yield(.core(.checked(id, checks.map { $0.allSatisfy(ProofVerifier.isValid) }))) }
     }
 
-    /// What an event about a group takes in the log, in bytes.
+    /// Returns the cost of an event about a group in the log, in bytes.
     static func eventCost(of group: Group) -> Int { 512 + group.members.count * 320 }
 }
 

@@ -2,7 +2,7 @@ import EarshotCore
 import EarshotWire
 import NIOCore
 
-/// The peers' control connections: what comes on them goes to the core, or to the part of the node that deals with it.
+/// The peers' control connections. Their frames go to the core, or to the responsible part of the node.
 extension Node {
     /// The control connection to a peer.
     func connection(to peer: PeerID) -> Connection? {
@@ -21,7 +21,7 @@ extension Node {
         self.links[connection.id] = nil
     }
 
-    /// Whether the peer is in a session with this one, and this is its connection.
+    /// Whether the peer is in a session with this node and the connection is the peer's current one.
     func isMember(_ connection: Connection) -> Bool { self.inCore { $0.isMember(connection.id, connection.peer.id) } }
 
     func received(_ frames: [Frame], weight: Int, on connection: Connection) {
@@ -30,15 +30,15 @@ extension Node {
             for frame in frames { self.handle(.link(link, .frame(frame))) }
             return connection.turnEnded(weight, isMember: false)
         }
-        // A connection that another has superseded has nothing to say any more.
+        // Ignores a connection that a newer one has superseded.
         guard self.inCore({ $0.isStanding(link, of: id) }) else { return connection.turnEnded(weight, isMember: false) }
-        // Of what it is handed, the core knows by that.
+        // The core does not see frames for movers, so this input tells it that the peer is alive.
         if frames.contains(where: \.isForMover) { self.handle(.link(link, .heard)) }
         var handedOn = 0
         self.coreShell.handedOn = 0
         var messages: [MessageFrame] = []
         for frame in frames {
-            // As many messages together as follow each other.
+            // Consecutive messages go to the core together.
             if case .message(let message) = frame {
                 messages.append(message)
                 continue
@@ -54,7 +54,7 @@ extension Node {
                 .streamRerouted, .group:
                 self.handle(.link(link, .frame(frame)))
             case .resourceChunk(let chunk): handedOn += self.received(chunk, weight: frame.weight, on: connection)
-            // Its window bounds what waits for a reader, so that one that pauses holds nothing else up.
+            // The stream's window bounds its buffered bytes, so that a paused reader delays nothing else.
             case .streamData(let data): self.received(data, from: id)
             case .streamEnd(let end): self.received(end, from: id)
             case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach: break
@@ -67,7 +67,7 @@ extension Node {
 
     // MARK: Dialling
 
-    /// Dials a peer where it may be reached from here.
+    /// Dials a peer at those addresses of the plan that are on this machine's networks.
     func dial(_ peer: PeerID, _ plan: DialPlan) {
         let links = LocalLinks.current()
         let addresses = plan.addresses { links.permit($0.address, fromLoopback: $0.isLoopback) }
@@ -84,13 +84,13 @@ extension Node {
         }
     }
 
-    /// Dials a peer where the settings say.
+    /// Dials a configured peer at its configured address.
     func dialConfigured(_ peer: ConfiguredPeer) {
         let transport = self.transport
         self.spawn { [input] in
             do throws(EarshotError) {
                 let addresses = try await transport.lookup.addresses(of: peer)
-                // Before the connection is proven, so that it is known whose it is.
+                // Reported before the connection is proven, so that the core can match the connection to the configured peer.
                 input.yield(.core(.configuredDial(peer, .began(addresses))))
                 if let id = try await transport.dial(addresses, expecting: peer.id) {
                     input.yield(.core(.configuredDial(peer, .answered(id))))
@@ -104,7 +104,7 @@ extension Node {
 }
 
 extension Connection {
-    /// What the core has to know of it.
+    /// The properties of the connection that the core needs.
     var facts: LinkFacts {
         LinkFacts(
             peer: self.peer, origin: self.origin, isInitiator: self.isInitiator, dialledAddress: self.dialledAddress,
@@ -113,7 +113,7 @@ extension Connection {
 }
 
 extension Frame {
-    /// Whether it goes to what moves bytes, past the core.
+    /// Whether the frame bypasses the core and goes to a mover of bytes.
     fileprivate var isForMover: Bool {
         switch self {
         case .resourceChunk, .streamData, .streamEnd: true

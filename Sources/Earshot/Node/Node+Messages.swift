@@ -3,12 +3,12 @@ import FoundationEssentials
 import NIOCore
 import OrderedCollections
 
-/// The inbox, and what became of messages that were sent.
+/// The inbox, and the states of sent messages.
 extension Node {
-    /// What an event takes in the log beyond its message's body, in bytes.
+    /// The cost of an event in the log beyond its message's body, in bytes.
     private static let eventOverhead = 512
 
-    /// What an event takes in the log, in bytes: what a peer may make long counts by its length.
+    /// Returns the cost of an event in the log, in bytes. It includes the size of the parts that a peer can make long.
     static func eventCost(_ kind: NodeEvent.Kind) -> Int {
         switch kind {
         case .messageReceived(let message): message.body.readableBytes + Self.eventOverhead
@@ -19,11 +19,11 @@ extension Node {
 
     // MARK: Outbox
 
-    /// Messages that wait on disk for peers that are away, the oldest first.
+    /// Returns the messages that wait on disk for absent peers, oldest first.
     public func outbox() -> [OutboxMessage] { self.core.outbox }
 
-    /// Takes a message that waits back from all recipients that have not got it; that is on disk when this returns.
-    /// - Throws: `not-found`; `conflict` where it does not wait any more; `busy` while it is being written.
+    /// Cancels a waiting message for all recipients that have not received it. When this returns, the cancellation is on disk.
+    /// - Throws: `not-found`; `conflict` if the message no longer waits; `busy` while it is being written.
     public func cancelQueued(_ id: MessageID) async throws(EarshotError) -> SentMessage {
         let answer = await self.call(.cancelQueued(id))
         guard case .sent(let outcomes) = answer, let outcome = outcomes.first else { throw answer.error }
@@ -32,7 +32,7 @@ extension Node {
 
     // MARK: Inbox
 
-    /// The first page of received messages, oldest first: ``messagePage(state:from:in:after:limit:)`` says what it holds.
+    /// Returns the first page of received messages, oldest first; see ``messagePage(state:from:in:after:limit:)``.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `storage`.
     public nonisolated func messages(
         state: Message.ReadState?, from name: String?, in group: String? = nil, limit: Int
@@ -40,10 +40,11 @@ extension Node {
         try await self.messagePage(state: state, from: name, in: group, limit: limit).messages
     }
 
-    /// Received messages, of one sender or one group where given, oldest first, those behind the place that an earlier page has named, or from the start.
+    /// Returns received messages, oldest first, of one sender or one group if given. They start after the place that an earlier page has
+    /// named, or with the oldest.
     ///
-    /// At most `limit` (1 to 1,000), and fewer where their bodies would be more than 8 MiB together.
-    /// Not the node's own work: a page goes from the disk to its caller and past the node's loop.
+    /// A page has at most `limit` messages (1 to 1,000), and fewer if their bodies exceed 8 MiB together. It goes from the disk directly
+    /// to the caller and does not occupy the node's loop.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `unknown-group`, `ambiguous-group`, `storage`.
     public nonisolated func messagePage(
         state: Message.ReadState?, from name: String?, in group: String? = nil, after place: Int64 = 0, limit: Int
@@ -53,7 +54,7 @@ extension Node {
         return page
     }
 
-    /// The same for a reader that hands them to the program one by one.
+    /// Returns the same page without acknowledging its messages, for a reader that hands them to the program one by one.
     nonisolated func pageUntaken(
         state: Message.ReadState?, from name: String?, in group: String?, after place: Int64, limit: Int
     ) async throws(EarshotError) -> MessagePage {
@@ -67,14 +68,15 @@ extension Node {
 
     private func sender(_ name: String) throws(EarshotError) -> PeerID { try self.core.resolve(name) }
 
-    /// A group that this machine has left may still have messages in the inbox: its full id names it.
+    /// Returns the id of a group. The full id also names a group that this machine has left, because the inbox may still have its
+    /// messages.
     func heardGroup(_ name: String) throws(EarshotError) -> GroupID {
         if let id = GroupID(name) { return id }
         return try self.core.groupID(name)
     }
 
-    /// One message in either direction.
-    /// - Throws: `not-found`; `conflict` where two senders gave the id and `from` does not say which.
+    /// Returns a sent or received message.
+    /// - Throws: `not-found`; `conflict` if two senders used the id and `from` is not given.
     public func message(_ id: MessageID, from name: String?) async throws(EarshotError) -> Message {
         if name == nil, let own = self.core.outgoingMessage(id) {
             let body = if let body = own.body { body } else { try await self.store.outboxBodies([id])[id] ?? ByteBuffer() }
@@ -99,7 +101,7 @@ extension Node {
         return message
     }
 
-    /// Marks a received message read, and tells its sender, where the settings say so.
+    /// Marks a received message read, and tells its sender if the settings say so.
     /// - Throws: as ``message(_:from:)``.
     public func markRead(_ id: MessageID, from name: String?) async throws(EarshotError) -> Message {
         let message = try await self.received(id, from: name)
@@ -114,11 +116,11 @@ extension Node {
         return read
     }
 
-    /// Marks received messages read, all in one commit, and tells their senders, where the settings say so. Those that are gone or were
-    /// read before are passed over. Each may name its sender; at most 1,000 at once.
-    /// - Returns: how many were unread.
-    /// - Throws: `unknown-peer`, `ambiguous-peer`, `invalid-parameter`, `storage`; `conflict` where two senders gave an id and no sender is
-    ///   named. Nothing is marked then.
+    /// Marks received messages read, all in one commit, and tells their senders if the settings say so. Messages that are deleted or
+    /// already read are skipped. Each entry may name its sender. At most 1,000 messages are allowed.
+    /// - Returns: The number of messages that were unread.
+    /// - Throws: `unknown-peer`, `ambiguous-peer`, `invalid-parameter`, `storage`; `conflict` if two senders used an id and no sender is
+    ///   named. If the call throws, it has marked no message.
     public func markRead(_ messages: [(id: MessageID, from: String?)]) async throws(EarshotError) -> Int {
         guard messages.count <= EarshotLimits.messagesMarkedAtOnce else {
             throw EarshotError(.invalidParameter, "at most \(EarshotLimits.messagesMarkedAtOnce) messages are marked at once")
@@ -141,7 +143,7 @@ extension Node {
             if told.contains(sender) { self.handle(.read(ids, of: sender)) }
         }
         let count = marked.values.reduce(0) { $0 + $1.count }
-        // In step with what the disk says: its outcomes come here in their order.
+        // Consistent with the disk, because the store's results arrive here in their order.
         self.unreadMessages -= count
         return count
     }

@@ -1,12 +1,12 @@
 import EarshotWire
 import NIOCore
 
-/// Reaching a peer to see whether that works, and how long its answer takes.
+/// Pinging: whether a peer can be reached, and how long its answer takes.
 extension Node {
-    /// Asks a peer for a sign of life, over the connection that stands, or over one that is made for it. Changes nothing that is kept.
+    /// Pings a peer over its current connection, or over a new one. No persistent state changes.
     ///
-    /// A step that fails is no error: the result says which one it is.
-    /// - Throws: `unknown-peer`, `ambiguous-peer`; `forbidden` for a blocked peer; `unavailable` once the daemon stops.
+    /// A failed step is not an error: the result names it.
+    /// - Throws: `unknown-peer`, `ambiguous-peer`; `forbidden` for a blocked peer; `unavailable` when the daemon stops.
     public func ping(_ name: String) async throws(EarshotError) -> PeerPing {
         let target = try self.core.pingTarget(name)
         var progress = PingProgress(target)
@@ -21,7 +21,7 @@ extension Node {
             progress.dialFailed(self.core.explained(error, name: target.name))
             return progress.result
         }
-        // The core has heard of the connection before its dialler, and may have taken another one for it.
+        // The core learns of the connection before its dialler does, and may have replaced it with another one.
         guard let new = self.connection(to: target.id) else {
             progress.failed(.answer, EarshotError(.notConnected, "the connection has ended again"))
             return progress.result
@@ -30,7 +30,7 @@ extension Node {
         return progress.result(await new.ping(), over: .new)
     }
 
-    /// Where to dial it; `nil` where there is nowhere.
+    /// Returns the addresses to dial, or `nil` if there are none.
     private func addresses(of target: PingTarget, _ progress: inout PingProgress) async -> [PeerAddress]? {
         var named: [PeerAddress] = []
         for peer in target.configured {
@@ -57,7 +57,7 @@ extension Node {
     }
 }
 
-/// The steps of one attempt, as far as it has come.
+/// The steps of one ping so far.
 private struct PingProgress {
     private let target: PingTarget
     private var steps: [PeerPing.Step] = []
@@ -72,16 +72,16 @@ private struct PingProgress {
         self.steps.append(PeerPing.Step(kind, .failed, error.message, code: error.code))
     }
 
-    /// A dial has come to nothing: what it needs before the step that failed was there.
+    /// Records a failed dial. All steps before the failed one have succeeded.
     mutating func dialFailed(_ error: EarshotError) {
         let failed = PeerPing.Step.Kind(ofFailedDial: error.code)
         let words: [(PeerPing.Step.Kind, String)] = [(.tcp, "connects"), (.tls, "agreed")]
         for (kind, message) in words.prefix(while: { $0.0 != failed }) { self.done(kind, message) }
-        // No answer at all is a firewall or a machine that is off; a refusal comes from a machine that is there.
+        // No answer means a firewall or a machine that is off. A refusal comes from a machine that is running.
         self.failed(failed, error.isUnanswered ? EarshotError(.timedOut, error.message) : error)
     }
 
-    /// A connection stands: all that it needs is there.
+    /// Records an established connection. All of its steps have succeeded.
     mutating func stands(_ connection: Connection) {
         if self.steps.isEmpty { self.done(.name) }
         let address = connection.dialledAddress?.description ?? connection.channel.remoteAddress?.description ?? "unknown"

@@ -4,24 +4,24 @@ import FoundationEssentials
 public import NIOCore
 import OrderedCollections
 
-/// Asking for resources to be sent: by their paths, or as bodies that pass by or are kept first.
+/// Sending resources: by path, or as a body that is streamed or stored first.
 extension Node {
-    /// Sends a file or a directory by its path to one or more peers, under its own name or another; returns once it was looked at, a row a peer. To
-    /// all of them, or where it throws to none.
+    /// Sends a file or a directory by its path to one or more peers, under its own name or `name`. Returns one row per peer when the path
+    /// has been examined. If the call throws, it sends to no peer.
     ///
-    /// A transfer that is interrupted goes on when the peer is back, also after a restart, for `resourceResumeTime`. With `queue` it waits
-    /// for a peer that is away from the beginning, until `outboxAge`, and is recorded on disk when this returns; a trusted peer
+    /// An interrupted transfer resumes when the peer returns within `resourceResumeTime`, also after a restart. With `queue`, the transfer
+    /// also waits for a peer that is absent from the start, until `outboxAge`. It is then on disk when this returns. A trusted peer
     /// without a session is invited whenever it is seen.
-    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `invalid-source` where the path is no readable file or directory,
-    ///   or something in a directory is neither of them nor a link; `name-rejected` for a link that leads out of it; with `queue`
-    ///   `no-space` where too many wait already, and `storage`.
+    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `invalid-source` if the path is not a readable file or directory, or if a
+    ///   directory has an entry that is not a file, a directory or a link; `name-rejected` for a link that leads out of the directory;
+    ///   with `queue`, `no-space` if too many transfers wait already, and `storage`.
     public func sendResource(
         to names: [String], path: String, name: String? = nil, digest: Resource.Digest = .xxh3, queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
         try await self.sendResource(to: names, path: path, of: nil, name: name, digest: digest, queue: queue)
     }
 
-    /// The same, of a path that has to lead to the file that its caller has there: the caller may be in another mount namespace.
+    /// Sends a path that must lead to the caller's file `file`. The caller may be in another mount namespace.
     package func sendResource(
         to names: [String], path: String, of file: FileStatus.Identity?, name: String?, digest: Resource.Digest, queue: Bool
     ) async throws(EarshotError) -> [Resource] {
@@ -30,16 +30,17 @@ extension Node {
         return try await self.send(path, of: file, name, to: peers.map { Conversation(with: $0) }, shareID: nil, digest, queue)
     }
 
-    /// The same to every other member of a group that is not blocked here, few of them at a time. Rows have a `Resource.shareID` in common.
-    /// Who is away is waited for for `resourceReachTime`, with `queue` as a queued one is.
-    /// - Throws: `unknown-group`, `ambiguous-group`; `invalid-parameter` where there is no other member; the rest as above.
+    /// Sends a file or a directory to every other member of a group that is not blocked here, to a few members at a time. The rows share a
+    /// `Resource.shareID`. An absent member is waited for until `resourceReachTime`; with `queue`, as long as for a queued transfer.
+    /// - Throws: `unknown-group`, `ambiguous-group`; `invalid-parameter` if there is no other member; otherwise as
+    ///   ``sendResource(to:path:name:digest:queue:)``.
     public func sendResource(
         toGroup group: String, path: String, digest: Resource.Digest = .xxh3, queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
         try await self.sendResource(toGroup: group, path: path, of: nil, name: nil, digest: digest, queue: queue)
     }
 
-    /// The same, of a path that has to lead to the file that its caller has there.
+    /// Sends a path to a group. The path must lead to the caller's file `file`.
     package func sendResource(
         toGroup group: String, path: String, of file: FileStatus.Identity?, name: String?, digest: Resource.Digest, queue: Bool
     ) async throws(EarshotError) -> [Resource] {
@@ -52,7 +53,7 @@ extension Node {
         _ digest: Resource.Digest, _ queue: Bool
     ) async throws(EarshotError) -> [Resource] {
         if queue || shareID != nil { try self.core.checkQueue(adding: conversations.count) }
-        // Once for all of them: a walk of a directory may take minutes.
+        // Opened once for all members, because a walk of a directory may take minutes.
         let opened = try await SourceOpening.open(path)
         guard file == nil || file == opened.identity else {
             throw EarshotError(
@@ -68,22 +69,23 @@ extension Node {
         return try await self.send(drafts, opened: source)
     }
 
-    /// Nothing fails once they have begun that a row does not tell.
+    /// Starts the transfers. A later failure appears in the row of its transfer.
     private func send(_ drafts: [ResourceDraft], opened source: (any ResourceSource)?) async throws(EarshotError) -> [Resource] {
         if let source {
             let opened = OpenedContent(.source(source))
             for draft in drafts { self.openedSources[draft.id] = opened }
         }
-        // What can be opened again is, when its turn comes: a thousand that wait do not need a thousand descriptors.
+        // Drops the opened sources that no transfer has taken. A transfer reopens its source when its turn comes, so that a thousand
+        // waiting transfers do not need a thousand descriptors.
         defer { for draft in drafts { self.openedSources[draft.id] = nil } }
         return try await self.call(.resource(.send(drafts))).resources
     }
 
-    /// Sends a resource as its bytes come in, and returns when the peer has published it. It ends with a lost connection.
+    /// Sends a resource while its body is read, and returns when the peer has published it. A lost connection ends the transfer.
     ///
-    /// `size` must be the body's exact length in bytes; a directory's body is its tree, as the protocol's specification has it.
-    /// A body can be read only once, so there is one recipient. A caller whose task is cancelled has cancelled the transfer.
-    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `name-rejected`; what the transfer failed with.
+    /// `size` must be the exact length of the body in bytes. A directory's body is its tree, as specified by the protocol. A body can be
+    /// read only once, so there is one recipient. If the caller's task is cancelled, the transfer is cancelled.
+    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `name-rejected`; the error that ended the transfer.
     public func sendResource<Body: AsyncSequence & Sendable>(
         to names: [String], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
         body: Body
@@ -91,7 +93,7 @@ extension Node {
         try await self.sendResource(to: names, name: name, kind: kind, size: size, digest: digest, attributes: nil, body: body)
     }
 
-    /// The same, of a file with these attributes.
+    /// Sends a file with these attributes while its body is read.
     package func sendResource<Body: AsyncSequence & Sendable>(
         to names: [String], name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, attributes: FileAttributes?,
         body: Body
@@ -118,10 +120,10 @@ extension Node {
         return [row]
     }
 
-    /// Keeps a body in the spool, and sends it from there as if by path with `queue`; returns when it is on disk.
+    /// Stores a body in the spool, and sends it from there like a path with `queue`. When this returns, the body is on disk.
     ///
-    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `name-rejected`; `no-space` beyond the spool's quota or the reserve; what the
-    ///   body fails with.
+    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `name-rejected`; `no-space` beyond the spool's quota or the reserve; the
+    ///   error of the body.
     public func queueResource<Body: AsyncSequence & Sendable>(
         to names: [String], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
         body: Body
@@ -129,7 +131,7 @@ extension Node {
         try await self.queueResource(to: names, name: name, kind: kind, size: size, digest: digest, attributes: nil, body: body)
     }
 
-    /// The same, of a file with these attributes.
+    /// Stores the body of a file with these attributes, and sends it from the spool.
     package func queueResource<Body: AsyncSequence & Sendable>(
         to names: [String], name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, attributes: FileAttributes?,
         body: Body
@@ -140,10 +142,10 @@ extension Node {
         return try await self.keep(body, for: [Conversation(with: peer)], shareID: nil, queue: true)
     }
 
-    /// Keeps a body in the spool, once for all, and sends it from there to every other member of a group; returns when it is on disk.
-    /// Rows and `queue` as for a path.
+    /// Stores one copy of a body in the spool, and sends it from there to every other member of a group. When this returns, the body is on
+    /// disk. Rows and `queue` are the same as for a path.
     ///
-    /// - Throws: as the two above.
+    /// - Throws: as ``queueResource(to:name:kind:size:digest:body:)`` and ``sendResource(toGroup:path:digest:queue:)``.
     public func sendResource<Body: AsyncSequence & Sendable>(
         toGroup group: String, name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
         queue: Bool = false,
@@ -153,7 +155,7 @@ extension Node {
             toGroup: group, name: name, kind: kind, size: size, digest: digest, attributes: nil, queue: queue, body: body)
     }
 
-    /// The same, of a file with these attributes.
+    /// Stores the body of a file with these attributes, and sends it from the spool to a group.
     package func sendResource<Body: AsyncSequence & Sendable>(
         toGroup group: String, name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, attributes: FileAttributes?,
         queue: Bool, body: Body
@@ -164,7 +166,7 @@ extension Node {
         return try await self.keep(body, for: conversations, shareID: .random(), queue: queue)
     }
 
-    /// A body that is kept before it is sent.
+    /// A body that is stored before it is sent.
     private struct KeptBody {
         let name: String
         let kind: Resource.Kind
@@ -204,7 +206,8 @@ extension Node {
         }
     }
 
-    /// Reads the body for its transfer, until that has ended. It is not read any more when this returns: it belongs to the caller again.
+    /// Reads the body for its transfer until the transfer has ended. When this returns, the body is no longer read and belongs to the
+    /// caller again.
     private static func forward(
         _ body: any AsyncSequence<ByteBuffer, any Error> & Sendable, to feed: BodyFeed, until ended: OneShot<Result<Resource, EarshotError>>
     ) async -> Result<Resource, EarshotError> {

@@ -5,12 +5,13 @@ import FoundationEssentials
 import Logging
 import NIOCore
 
-/// Listing resources, and what a person does with them: the core decides, and its movers move.
+/// Listing resources, and the user's actions on them. The core decides, and its movers move the bytes.
 extension Node {
-    /// Every transfer, running and finished, oldest first.
+    /// Returns every transfer, running and finished, oldest first.
     public func resources() -> [Resource] { self.core.resources(at: self.transport.timers.now) }
 
-    /// Those that were sent to one group, where one is named; one that this machine has left by its whole id.
+    /// Returns the transfers of one group, or all transfers if `name` is `nil`. A group that this machine has left is named by its full
+    /// id.
     /// - Throws: `unknown-group`, `ambiguous-group`.
     public func resources(inGroup name: String?) throws(EarshotError) -> [Resource] {
         guard let name else { return self.resources() }
@@ -18,24 +19,25 @@ extension Node {
         return self.resources().filter { $0.group?.id == group }
     }
 
-    /// The transfers of one thing to the members of a group, in the order in which they were asked for; none where no such thing is known.
+    /// Returns the transfers of one share to the members of a group, in the order of the request; none if the share is unknown.
     public func resources(of share: ShareID) -> [Resource] { self.core.resources(of: share, at: self.transport.timers.now) }
 
+    /// Returns a transfer.
     /// - Throws: `not-found`.
     public func resource(_ id: ResourceID) throws(EarshotError) -> Resource {
         try self.core.resource(id, at: self.transport.timers.now)
     }
 
-    /// Accepts or refuses an offer that waits for a person. An accepted one has its space when this returns, but for a directory that waits
-    /// for another one from the same peer, and for what is paused because its sender is away.
-    /// - Throws: `not-found`; `conflict` where nothing waits for an answer; `busy` while too many others run; `no-space` and the like where
-    ///   it cannot be taken, which its sender is told too.
+    /// Accepts or refuses an offer that waits for the user. When this returns, an accepted offer has its space reserved. Exceptions are a
+    /// directory that waits for another one from the same peer, and a transfer that is paused because its sender is absent.
+    /// - Throws: `not-found`; `conflict` if the transfer does not wait for an answer; `busy` while too many others run; `no-space` and
+    ///   similar if the offer cannot be accepted, which its sender learns too.
     public func respond(to id: ResourceID, _ decision: Resource.Decision) async throws(EarshotError) -> Resource {
         try await self.call(.resource(.respond(id, decision))).resource
     }
 
-    /// The content of a received resource that is still in the spool.
-    /// - Throws: `not-found`; `conflict` where it is not a completed incoming one, or its content was fetched or published already.
+    /// Returns the content of a received resource that is still in the spool.
+    /// - Throws: `not-found`; `conflict` if it is not a completed incoming one, or if its content was already fetched or published.
     public func resourceContent(_ id: ResourceID) async throws(EarshotError) -> ResourceContent {
         let row = try self.core.receivedResource(id)
         guard row.inSpool else {
@@ -51,8 +53,9 @@ extension Node {
         return ResourceContent(row, bytes, spool: self.spool)
     }
 
-    /// Puts a received resource's content into a directory of the program's, under the name that its sender gave or a numbered one, and lets go
-    /// of it; returns the path. It appears there whole, and at once where the directory lies on the file system of the state directory.
+    /// Moves a received resource's content into a directory of the program, and removes it from the spool. The file has the sender's name
+    /// for it or a numbered one. It appears complete, and immediately if the directory is on the file system of the state directory.
+    /// - Returns: The path of the content.
     /// - Throws: as ``resourceContent(_:)``; `no-space`, `storage`, with nothing changed.
     public func publishContent(_ id: ResourceID, into directory: String) async throws(EarshotError) -> String {
         let content = try await self.resourceContent(id)
@@ -69,21 +72,22 @@ extension Node {
         return path
     }
 
-    /// Lets go of a received resource's content, and keeps its row: how fetching it ends.
-    /// - Throws: `not-found`, `storage`; `conflict` while it is being put in place or removed.
+    /// Removes a received resource's content from the spool, and keeps its row. This is the last step of fetching it.
+    /// - Throws: `not-found`, `storage`; `conflict` while the content is being moved or removed.
     public func dropContent(_ id: ResourceID) async throws(EarshotError) {
         if case .failure(let error) = await self.call(.resource(.dropContent(id))) { throw error }
     }
 
-    /// Cancels a running transfer, and gives its row; deletes a finished one with its content in the spool, and gives `nil`.
-    /// - Throws: `not-found`, `storage`; `conflict` in the moment in which it is too late to cancel, and while it is being removed.
+    /// Cancels a running transfer and returns its row, or deletes a finished one with its content in the spool and returns `nil`.
+    /// - Throws: `not-found`, `storage`; `conflict` in the moment in which it is too late to cancel, and while the transfer is being
+    ///   removed.
     public func removeResource(_ id: ResourceID) async throws(EarshotError) -> Resource? {
         let answer = await self.call(.resource(.remove(id)))
         if case .done = answer { return nil }
         return try answer.resource
     }
 
-    /// Cancels those of a share that are running, and gives the rows of all; deletes them once all are over, and gives none.
+    /// Cancels the running transfers of a share and returns the rows of all; if none is running, deletes them and returns no row.
     /// - Throws: `not-found`, `storage`.
     public func removeShare(_ id: ShareID) async throws(EarshotError) -> [Resource] {
         try await self.call(.resource(.removeShare(id))).resources
@@ -91,10 +95,10 @@ extension Node {
 
     // MARK: Beginning
 
-    /// What lies in the spool of a state directory whose database is new is not thrown away.
+    /// Moves the content of the spool aside instead of deleting it, if the state directory's database is new.
     static func setContentAside(in directory: String, _ logger: Logger) throws(EarshotError) {
         var places: [String] = []
-        // Also where the other one stays and the start fails: the next one finds nothing more of what was moved.
+        // Logged also if a later move fails and so does the start: the next start no longer finds the content that was moved.
         defer {
             if !places.isEmpty {
                 logger.warning(
@@ -105,7 +109,7 @@ extension Node {
         try Spool.setAside(in: directory) { places.append($0) }
     }
 
-    /// What was kept, as far as the spool has it too.
+    /// Loads the stored transfers, and matches them with the spool.
     func loadTransfers(_ state: StoredState) async throws(EarshotError) {
         let stored = Dictionary(state.transfers.map { ($0.id, $0) }) { one, _ in one }
         var partial: [ResourceID: Spool.Left] = [:]
@@ -120,7 +124,7 @@ extension Node {
         }
         self.handle(.transfers(loaded, state.endedTransfers))
         let (complete, unfinished, outgoing) = self.core.spooled
-        // What the core has ended, since its session or group is gone, would lie there until the next start.
+        // The core has ended transfers whose session or group is gone. Without this, their content would stay until the next start.
         for id in Set(lengths.keys).subtracting(unfinished) { await self.spool.abandon(id) }
         let swept = try await self.spool.sweep(keeping: Set(complete), outgoing: Set(outgoing))
         if !swept.removed.isEmpty {

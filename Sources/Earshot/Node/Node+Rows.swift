@@ -1,10 +1,10 @@
 import DequeModule
 import EarshotCore
 
-/// Keeping transfers' rows where no caller waits for that.
+/// Persisting transfers' rows when no caller waits for it.
 extension Node {
-    /// Has rows written as they are now, in the store's order. What comes before the disk has had time for it is written together, each row
-    /// once: a peer that offers and cancels as fast as it can costs one transaction at a time, however many they were.
+    /// Queues rows to be written in the store's order, with their values at the time of writing. Changes that arrive before the disk is
+    /// ready are written together, each row once. However fast a peer offers and cancels, it costs one transaction at a time.
     func keepRows(_ changes: [TransferChange]) {
         guard !self.isStoreClosed else { return }
         if self.isRowBatchOpen, let last = self.rowBatches.indices.last {
@@ -16,7 +16,7 @@ extension Node {
         for change in changes { batch.rows.apply(change) }
         self.enqueue(
             .decide({
-                // The queue's order is theirs.
+                // Batches are in the order of the queue.
                 let batch = self.rowBatches.popFirst() ?? RowBatch()
                 if self.rowBatches.isEmpty { self.isRowBatchOpen = false }
                 self.rowsUnderWay.append(batch.rows.ids)
@@ -30,14 +30,14 @@ extension Node {
     }
 }
 
-/// Rows that are written together, and what each peer is charged for having them changed.
+/// Rows that are written together, and the charges of the peers that caused the changes.
 struct RowBatch {
     var rows = RowChanges()
     var charges: [Charge] = []
 }
 
 extension StoreWork {
-    /// Whether it may be about rows of transfers, so that later changes of these must not go before it.
+    /// Whether the work may concern rows of transfers. Later changes of these rows must then follow it.
     var maySettleRows: Bool {
         switch self {
         case .apply, .decide: true

@@ -3,19 +3,20 @@ import NIOCore
 import OrderedCollections
 import Synchronization
 
-/// Settings that change while the node runs.
+/// Changing settings while the node runs.
 extension Node {
-    /// Takes up a new configuration, and tells of it as an event. Never half of it: what is wrong with it is found before anything changes.
+    /// Applies a new configuration, and publishes an event about it. All values are checked before anything changes, so a configuration is
+    /// never applied in part.
     ///
-    /// What is read when it is needed (policies, limits, times, the name and the preference of new connections) counts from now on; what is
-    /// under way (configured peers, discovery) is brought in line. The port, the service type and the state directory stay as they are.
+    /// Values that are read when needed (policies, limits, times, the name and the encryption of new connections) apply from now on.
+    /// Running parts (configured peers, discovery) are updated. The port, the service type and the state directory do not change.
     ///
     /// - Parameters:
-    ///   - configuration: the new one.
-    ///   - changed: the names of the settings that differ, for the event.
-    ///   - needsRestart: those of them that count from the next start on.
-    ///   - restartsDiscovery: whether discovery starts anew even if what it does stays the same.
-    ///   - makeDiscovery: makes the discovery to go on with, `nil` for none; called once if discovery has to start anew.
+    ///   - configuration: The new configuration.
+    ///   - changed: The names of the settings that differ, for the event.
+    ///   - needsRestart: Those of them that apply after the next start.
+    ///   - restartsDiscovery: Whether discovery restarts even if its own settings are the same.
+    ///   - makeDiscovery: Makes the new discovery, or returns `nil` for none. Called once, if discovery has to restart.
     /// - Throws: `invalid-parameter` for values outside their limits.
     public func apply(
         _ configuration: Configuration, changed: [String], needsRestart: [String], restartsDiscovery: Bool = false,
@@ -39,27 +40,27 @@ extension Node {
         if new.displayName != old.displayName { self.renewConnections() }
         await self.store.use(new.inboxLimits)
         if new.inboxAge < old.inboxAge { self.pruneInbox() }
-        // When all of it counts.
+        // Published when all of the settings apply.
         self.publish(.settingsReloaded(changed: changed, needsRestart: needsRestart))
     }
 
-    /// Has received files put into a directory where none can be put yet when the node is made, such as one of a disk that is mounted later:
-    /// until then they stay in the spool. Before ``start()``; ``run()`` tries once more to put there what has stayed.
+    /// Sets a directory for received files that is not usable when the node is created, such as one on a disk that is mounted later. Until
+    /// it is usable, files stay in the spool. Call this before ``start()``; ``run()`` tries once more to move the remaining files there.
     package func awaitReceiveDirectory(_ directory: String) {
         self.configuration.receiveDirectory = directory
         self.transport.use(self.configuration)
         self.handle(.settings(self.configuration.core))
     }
 
-    /// A name is proven with each connection, and not said again on it. Members of a session with whom nothing is under way learn the new
-    /// one at once, by a new connection; the others with their next one.
+    /// Closes connections so that peers learn a new name. A name is proven when a connection is made, and does not change on that
+    /// connection. Idle members of sessions learn the new name immediately, on a new connection. The others learn it on their next one.
     private func renewConnections() {
         for link in self.core.renewableLinks { self.links[link]?.close() }
     }
 
     // MARK: Discovery under way
 
-    /// What discovery does under a configuration.
+    /// The settings of discovery under a configuration.
     struct DiscoveryRequest: Sendable, Hashable {
         let advertisement: Advertisement?
         let serviceType: String?
@@ -75,8 +76,8 @@ extension Node {
             serviceType: configuration.browse ? configuration.serviceType.description : nil)
     }
 
-    /// Ends the discovery that runs, which says goodbye on the network, and has `next` begin then: the two at a time would take each
-    /// other's name for a collision.
+    /// Ends the current discovery, which then announces its departure on the network. `next` starts after that: two at the same time would
+    /// treat each other's name as a collision.
     private func restartDiscovery(with next: (any PeerDiscovery)?) {
         self.discovery = next
         self.isDiscoveryReplaced = true
@@ -87,7 +88,7 @@ extension Node {
         stopper.finish()
     }
 
-    /// Runs `discovery` beside the node, until it is told to stop or the node ends.
+    /// Runs `discovery` in a job, until it is stopped or the node ends.
     func beginDiscovery() {
         guard !self.isStopping else { return }
         guard let discovery = self.discovery else {
@@ -108,17 +109,18 @@ extension Node {
                     await run.next()
                     run.cancelAll()
                 }
-                // Discovery's stream ends with its run; should it not, it is not waited for.
+                // Discovery's stream should end with its run. If it does not, this does not wait for it.
                 group.cancelAll()
             }
             input.yield(.discoveryEnded)
         }
     }
 
-    /// Discovery has said goodbye. What it saw is believed for as long as a loss is forgiven: the next discovery sees the same before that.
+    /// Handles the end of discovery. Its sightings remain valid for as long as a lost peer is kept, because the next discovery is expected
+    /// to see the same peers.
     func discoveryEnded() {
         self.discoveryStopper = nil
-        // One that ends of its own accord has nothing to follow it: it runs once.
+        // A discovery that ends on its own is not restarted.
         guard self.isDiscoveryReplaced else { return }
         self.isDiscoveryReplaced = false
         self.handle(.discovery(.advertised(instanceName: nil)))
@@ -127,7 +129,7 @@ extension Node {
     }
 }
 
-/// The discovery that a node has now, for callers outside the node's queue.
+/// The node's current discovery, for callers outside the node's queue.
 final class CurrentDiscovery: Sendable {
     private let state: Mutex<(any PeerDiscovery)?>
 

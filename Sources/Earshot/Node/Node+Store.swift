@@ -4,11 +4,11 @@ import Logging
 import NIOCore
 import OrderedCollections
 
-/// The store's queue: changes in the order in which they were decided, bursts of messages in few transactions.
+/// The store's queue: changes in the order of the decisions, and bursts of messages in few transactions.
 ///
-/// A peer or a caller is told that something is safe in a completion here, and nowhere else.
+/// Only a completion here tells a peer or a caller that something is on disk.
 extension Node {
-    /// Queues one transaction; `then` runs on the node once it is on disk, or has failed.
+    /// Queues one transaction. `then` runs on the node when the transaction is on disk or has failed.
     func persist(_ changes: [StoreOperation], then: @escaping (Result<Void, EarshotError>) -> Void) {
         self.enqueue(.apply(changes, then: then))
     }
@@ -22,7 +22,7 @@ extension Node {
         self.storeQueue.append(self.charged(work))
         guard self.mayCommit, !self.isStoreAsked else { return }
         self.isStoreAsked = true
-        // Not at once: the caller that queues it has not finished.
+        // Deferred, because the caller of `enqueue` has not finished.
         self.eventLoop.execute {
             self.assumeIsolated { node in
                 node.isStoreAsked = false
@@ -31,22 +31,23 @@ extension Node {
         }
     }
 
-    /// Whether the disk has something of the queue.
+    /// Whether the store is writing a batch of the queue.
     var isStoreBusy: Bool { self.storeBatches > 0 }
 
-    /// Whether the disk can be given more. Messages that come by the hundred follow the ones that it has: what was committed is told, receipts
-    /// and all, in the time in which the next are committed. All else is decided by what is on disk.
+    /// Whether the store can take another batch. A large batch of messages may follow one that is still being written. The node then sends
+    /// the receipts of the first while the second is being written. Every other batch waits until the store is idle, because its decisions
+    /// depend on the state on disk.
     private var mayCommit: Bool {
         !self.isStoreBusy || self.isStoreDelivering && self.storeBatches == 1 && self.storeQueue.hasDeliveriesToFollow
     }
 
-    /// Has what waits committed, batch by batch: to the store's thread and back is all the way that one takes.
+    /// Commits the pending work batch by batch. A batch makes one trip to the store's thread and back.
     func pumpStore() {
         guard self.isRunning else { return }
         while self.mayCommit, let batch = self.isStoreBusy ? self.storeQueue.nextDeliveries() : self.storeQueue.next() {
             self.storeBatches += 1
             self.isStoreDelivering = batch.isOfMessages
-            // It goes on with the work of all peers, so that none is charged for it.
+            // The batch holds work of all peers, so no peer is charged for starting it.
             if !self.working(for: nil, { self.begin(batch) }) { self.storeBatches -= 1 }
         }
         guard !self.isStoreBusy else { return }
@@ -54,7 +55,7 @@ extension Node {
         self.storeDrained = nil
     }
 
-    /// Whether the disk has something of it now.
+    /// Starts writing a batch. Returns `false` if there was nothing to write.
     private func begin(_ batch: StoreQueue.Batch) -> Bool {
         let done = {
             self.storeBatches -= 1
@@ -72,7 +73,7 @@ extension Node {
         return true
     }
 
-    /// Has the store do something on its thread, and goes on with the outcome here.
+    /// Runs work on the store's thread, and passes its outcome to `then` on the node's loop.
     private func commit<Outcome: Sendable>(
         _ work: @escaping @Sendable (isolated Store) throws(EarshotError) -> Outcome,
         then: @escaping (Result<Outcome, EarshotError>) -> Void
@@ -84,7 +85,7 @@ extension Node {
         }
     }
 
-    /// One transaction for all; where that fails, one for each, so that what does not fit costs the others nothing.
+    /// Writes a batch in one transaction. If that fails, writes one transaction per entry, so that a bad entry does not affect the others.
     private func keep<Entry, Change: Sendable>(
         _ batch: [Entry], _ changes: @escaping (Entry) -> [Change], _ complaint: String,
         by write: @escaping @Sendable (isolated Store, [Change]) throws(EarshotError) -> Void,
@@ -127,7 +128,7 @@ extension Node {
         self.apply([StoreWork.Transaction(changes: decision.changes, then: holding)], then: done)
     }
 
-    /// What is left of the queue when the node stops: decisions are kept, unacknowledged messages will be sent again.
+    /// Writes the rest of the queue when the node stops. Decisions are persisted. Messages that are not acknowledged will be sent again.
     func drainStore() async {
         await withCheckedContinuation { continuation in
             self.storeDrained = continuation
@@ -136,7 +137,7 @@ extension Node {
         self.isStoreClosed = true
     }
 
-    /// One transaction and one fsync for all.
+    /// Stores messages in one transaction with one fsync.
     private func deliver(_ batch: [StoreWork.Delivery], then done: @escaping () -> Void) -> Bool {
         guard !self.isStopping else { return false }
         let (messages, now) = (batch.flatMap(\.messages), self.now)
@@ -166,7 +167,7 @@ extension Node {
         self.handle(.delivered(reports))
     }
 
-    /// What is stored in memory is the program's once that takes it, and not before.
+    /// Marks stored messages of an ephemeral node as held: the program owns them only when it takes them.
     private func held(_ outcomes: [DeliveryOutcome], _ ids: [MessageID], from sender: PeerID) -> [DeliveryOutcome] {
         zip(outcomes, ids).map { outcome, id in
             switch outcome {
@@ -179,7 +180,7 @@ extension Node {
         }
     }
 
-    /// The program has received messages of the inbox: those that an ephemeral node held for it are acknowledged.
+    /// Acknowledges the messages that an ephemeral node has held for its program, when the program has taken them out of the inbox.
     func take(_ messages: some Sequence<Message>) {
         guard self.isEphemeral else { return }
         var taken: OrderedDictionary<PeerID, [MessageID]> = [:]
@@ -187,7 +188,7 @@ extension Node {
         for (sender, ids) in taken { self.take(ids, of: sender) }
     }
 
-    /// The same of one sender's.
+    /// Acknowledges the held messages of one sender.
     func take(_ ids: [MessageID], of sender: PeerID) {
         guard var untaken = self.untaken.removeValue(forKey: sender) else { return }
         let taken = ids.filter { untaken.remove($0) != nil }
@@ -195,7 +196,7 @@ extension Node {
         if !taken.isEmpty { self.handle(.taken(taken, of: sender)) }
     }
 
-    /// Drops what has been read and is too old, and comes back to it.
+    /// Deletes read messages that are too old, and schedules the next run.
     func pruneInbox() {
         self.pruning?.cancel()
         self.pruning = nil

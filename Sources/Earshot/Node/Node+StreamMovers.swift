@@ -2,9 +2,9 @@ import EarshotCore
 import EarshotWire
 import NIOCore
 
-/// What moves the bytes of streams, as the core has it do.
+/// Movers of streams' bytes, as commanded by the core.
 extension Node {
-    /// A row with what has moved.
+    /// Returns a row with its progress.
     func shown(_ row: ByteStream) -> ByteStream {
         guard let mover = self.streamMovers[row.id] else { return row }
         var row = row
@@ -23,7 +23,7 @@ extension Node {
         return flow
     }
 
-    /// The reader that has taken a data connection itself is done with it.
+    /// Reports that a reader that took over a data connection has finished with it.
     nonisolated func streamMoved(_ id: StreamID, _ error: EarshotError?) { self.input.yield(.core(.stream(id, .dataEnded(error)))) }
 
     // MARK: Effects
@@ -96,7 +96,7 @@ extension Node {
         }
     }
 
-    /// Takes what comes over a data connection, and gives why it ended where that is the peer's fault.
+    /// Reads a stream's bytes from a data connection. Returns an error if the peer is at fault for the end.
     private static func take(from data: DataConnection, _ flow: IncomingFlow) async -> EarshotError? {
         do throws(EarshotError) {
             while let piece = try await data.read() {

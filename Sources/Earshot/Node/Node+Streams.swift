@@ -2,18 +2,18 @@ import EarshotCore
 public import EarshotWire
 public import NIOCore
 
-/// Opening, accepting, listing and ending streams, as programs do it: the core decides, and the bytes move in ``OutgoingFlow`` and
-/// ``IncomingFlow``.
+/// Opening, accepting, listing and ending streams. The core decides; ``OutgoingFlow`` and ``IncomingFlow`` move the bytes.
 extension Node {
-    // MARK: What there is
+    // MARK: Listing
 
-    /// Every open stream of both directions, and the last ones that were closed, oldest first.
+    /// Returns every open stream of both directions, and the most recently closed ones, oldest first.
     public func openStreams() -> [ByteStream] { self.core.allStreams.map(self.shown) }
 
+    /// Returns a stream.
     /// - Throws: `not-found`.
     public func stream(_ id: StreamID) throws(EarshotError) -> ByteStream { self.shown(try self.core.stream(id)) }
 
-    /// Aborts an open stream, and gives its row; forgets a closed one, and gives `nil`.
+    /// Aborts an open stream and returns its row, or removes a closed one from the list and returns `nil`.
     /// - Throws: `not-found`.
     public func removeStream(_ id: StreamID) async throws(EarshotError) -> ByteStream? {
         let removed = OneShot<Result<ByteStream?, EarshotError>>()
@@ -26,11 +26,11 @@ extension Node {
 
     // MARK: Opening
 
-    /// Sends a stream to a peer as its bytes come in, and returns when the far reader has taken everything.
+    /// Sends a stream to a peer while its body is read, and returns when the peer's reader has taken everything.
     ///
-    /// The stream waits up to 30 s for a reader there to accept it. A caller whose task is cancelled has aborted it.
-    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `timed-out` where it was not accepted in time; `busy` where one of the sides has
-    ///   too many; `cancelled` where either side aborted it; `unavailable` where the peer was lost.
+    /// The stream waits up to 30 s until a reader at the peer accepts it. If the caller's task is cancelled, the stream is aborted.
+    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `timed-out` if the stream was not accepted in time; `busy` if one of the
+    ///   sides has too many; `cancelled` if either side aborted it; `unavailable` if the peer was lost.
     public func openStream<Body: AsyncSequence & Sendable>(
         to peer: String, name: String, body: Body
     ) async throws(EarshotError) -> ByteStream where Body.Element == ByteBuffer {
@@ -40,7 +40,7 @@ extension Node {
         return try await withTaskCancellationHandler {
             await self.pump(id, flow, ThrowingBytes(body), until: ended)
         } onCancel: {
-            // Also where all is sent and the far reader has not taken it yet.
+            // Also aborts the stream if all bytes are sent and the peer's reader has not taken them yet.
             self.abandonStream(id)
         }.get()
     }
@@ -51,7 +51,7 @@ extension Node {
         case ended(Result<ByteStream, EarshotError>)
     }
 
-    /// Sends the body beside waiting for the stream's end: a reader that goes must not wait for a writer that has nothing to say.
+    /// Sends the body and waits for the stream's end concurrently. If the reader leaves, the end must not wait for an idle writer.
     private func pump(
         _ id: StreamID, _ flow: OutgoingFlow, _ body: some AsyncSequence<ByteBuffer, any Error> & Sendable,
         until ended: OneShot<Result<ByteStream, EarshotError>>
@@ -81,25 +81,25 @@ extension Node {
         }
     }
 
-    /// The row that the core answers, with what has moved.
+    /// Converts the core's answer into a row with its progress.
     private func row(_ answer: Answer) -> Result<ByteStream, EarshotError> {
         Result { () throws(EarshotError) in self.shown(try answer.stream) }
     }
 
     // MARK: Accepting
 
-    /// Accepts a stream that waits here.
-    /// - Throws: `not-found`; `conflict` where it was opened by this side, or waits no more.
+    /// Accepts a waiting stream.
+    /// - Throws: `not-found`; `conflict` if this side opened the stream, or if the stream no longer waits.
     public func acceptStream(_ id: StreamID) async throws(EarshotError) -> StreamContent {
         let accepted = OneShot<Result<StreamContent, EarshotError>>()
         self.call(.stream(.accept(id))) { accepted.settle(self.content($0)) }
         return try await accepted.value().get()
     }
 
-    /// Accepts the next stream of this name and from this peer, or any: the one that waits longest, or the next that is opened. Of several
-    /// callers the first one gets it.
+    /// Accepts the next stream with this name and from this peer, or any: the one that has waited longest, or the next that is opened. Of
+    /// several callers, the first one gets it.
     ///
-    /// Waits for as long as it takes, where no timeout is given. A caller whose task is cancelled waits no more.
+    /// Without a timeout, the wait is unlimited. If the caller's task is cancelled, the wait ends.
     /// - Throws: `invalid-parameter`, `unknown-peer`, `ambiguous-peer`; `timed-out`; `busy` where too many wait already; `cancelled`.
     public func acceptNextStream(
         name: String? = nil, from peer: String? = nil, timeout: Duration? = nil
@@ -113,7 +113,8 @@ extension Node {
         }.get()
     }
 
-    /// A stream that was accepted, for its reader: taken when the core answers, since it may be over before its caller has its turn.
+    /// Returns an accepted stream for its reader. The flow is taken when the core answers, because the stream may end before its caller
+    /// runs.
     private func content(_ answer: Answer) -> Result<StreamContent, EarshotError> {
         self.row(answer).flatMap { row in
             guard case .incoming(let flow)? = self.streamMovers[row.id]?.half else { return .failure(Self.stopping) }
@@ -121,7 +122,7 @@ extension Node {
         }
     }
 
-    /// The reader has taken everything.
+    /// Reports that the reader has taken everything.
     func finishStream(_ id: StreamID) async throws(EarshotError) {
         if case .failure(let error) = await self.call(.stream(.finish(id))) { throw error }
     }
@@ -130,8 +131,8 @@ extension Node {
 
     // MARK: Ending
 
-    /// Ends all streams and all transfers of bodies, and lets no caller begin or wait for one: the daemon is about to stop, and who reads or
-    /// writes here is to know.
+    /// Ends all streams and all transfers of bodies, and rejects new ones. Called before the daemon stops, so that readers and writers
+    /// learn of it.
     public nonisolated func endStreams() { self.input.yield(.streamsOver) }
 
     func endAllStreams() { self.handle(Input.streamsOver) }

@@ -5,19 +5,19 @@ import FoundationEssentials
 import Logging
 import NIOCore
 
-/// What moves the bytes of resources, as the core has it do.
+/// Movers of resources' bytes, as commanded by the core.
 extension Node {
-    // MARK: What there is to spend
+    // MARK: Allowances
 
-    /// For what this node keeps for itself.
+    /// The allowance for content that this node stores for itself.
     var allowance: Spool.Allowance { Spool.Allowance(quota: self.configuration.quota, reserve: self.configuration.reserve) }
 
-    /// For what a peer sends.
+    /// Returns the allowance for content from a peer.
     private func allowance(_ share: QuotaShare) -> Spool.Allowance {
         Spool.Allowance(quota: self.configuration.quota, reserve: self.configuration.reserve, share: share)
     }
 
-    /// Where received files go, as it is configured now.
+    /// The current destination of received files.
     private var destination: Publisher.Destination? {
         guard let directory = self.configuration.receiveDirectory else { return nil }
         let conflict: SafeDirectory.Conflict =
@@ -31,7 +31,7 @@ extension Node {
 
     // MARK: Bytes
 
-    /// How much of a chunk stays charged to its peer until it is written.
+    /// Returns how many bytes of a chunk's weight stay charged to its peer until the chunk is written.
     func received(_ chunk: ResourceChunk, weight: Int, on connection: Connection) -> Int {
         guard let mover = self.transferMovers[chunk.id], mover.peer == connection.peer.id,
             mover.order(DownloadJob.Order.write(chunk.data.compacted, at: chunk.offset, weight: weight, connection))
@@ -111,7 +111,7 @@ extension Node {
     }
 
     private func removeContent(of id: ResourceID, for call: CallID?) {
-        // What its mover has saved is gone before the mover has stopped: it may be offered anew then.
+        // The mover removes its own content before it stops, because the content may be offered again after that.
         if call == nil, self.transferMovers[id]?.order(DownloadJob.Order.removeContent) == true { return }
         let report = self.reporter(of: id)
         self.spawn { [spool] in report(await spool.removal(of: id, for: call)) }
@@ -131,14 +131,14 @@ extension Node {
 
     private func place(_ row: Resource) {
         let report = self.reporter(of: row.id)
-        // Where none is configured any more, it stays where it is.
+        // If no directory is configured any more, the content stays in the spool.
         guard let destination = self.destination else { return report(.placed(.success(nil))) }
         self.spawn { [spool] in report(.placed(await Self.place(row, from: spool, in: destination, isLeft: false))) }
     }
 
-    /// What an earlier run has received and not put into the directory of received files, killed or because it could not: tried once more,
-    /// at the start. What that has left there half made goes first; the directory may be slow, so beside the rest. It replaces nothing: a later
-    /// file of its name may have come since, or a person may have changed the one that was there.
+    /// Retries, at the start, to move the files that an earlier run received but did not move, because it was killed or failed. First
+    /// removes the partial copies that the earlier run left. Runs in a job, because the directory may be slow. Replaces no file: the
+    /// existing one may be newer, or changed by a user.
     func placeLeft(_ rows: [Resource]) {
         let destination = self.destination?.replacingNothing
         self.spawn { [input, spool, logger] in
@@ -154,14 +154,14 @@ extension Node {
         }
     }
 
-    /// From the spool into the directory of received files; gives where it is now.
+    /// Moves content from the spool into the directory of received files. Returns its new path.
     private static func place(
         _ row: Resource, from spool: Spool, in destination: Publisher.Destination, isLeft: Bool
     ) async -> Result<String?, EarshotError> {
         do throws(EarshotError) {
             guard let name = try? SafeName(row.name) else { throw EarshotError(.nameRejected, "the name is not that of a file") }
             let content = try await spool.content(row.id)
-            // The run before may have come as far as that, and no further.
+            // An earlier run may already have moved the file, but stopped before it noted that.
             let since = row.completedAt ?? .now
             if isLeft, let found = try await spool.publisher.find(content, as: name, in: destination, since: since) {
                 return .success(found)

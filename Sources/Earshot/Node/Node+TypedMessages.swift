@@ -2,12 +2,12 @@ public import EarshotCoding
 public import EarshotCore
 import NIOCore
 
-/// Values of a program's own types, as messages.
+/// Sending and receiving values of a program's own types as messages.
 extension Node {
-    /// Sends a value to a peer, in any form of naming it, and returns when the peer has it on disk, or will not get it.
+    /// Sends a value to a peer under any of its names, and returns when the peer has it on disk or delivery has failed.
     ///
-    /// What holds of messages holds of it: ``send(to:contentType:body:mode:id:queue:timeout:)``.
-    /// - Throws: `invalid-parameter` too where the value cannot be JSON, such as a number that is not finite.
+    /// The rules for messages apply: ``send(to:contentType:body:mode:id:queue:timeout:)``.
+    /// - Throws: also `invalid-parameter` if the value cannot be encoded as JSON, such as a number that is not finite.
     @discardableResult
     public func send(
         _ value: some TypedMessage, to peer: String, queue: Bool = false, timeout: Duration? = nil
@@ -15,7 +15,7 @@ extension Node {
         try await self.send(value, to: .peers([peer]), queue: queue, timeout: timeout)
     }
 
-    /// Sends a value to several peers, to every connected one, or to a group, as to one.
+    /// Sends a value to several peers, to every connected one, or to a group, with the same rules as to one peer.
     @discardableResult
     public func send(
         _ value: some TypedMessage, to recipients: Message.Recipients, queue: Bool = false, timeout: Duration? = nil
@@ -30,7 +30,7 @@ extension Node {
             to: recipients, contentType: type(of: value).contentType, body: ByteBuffer(bytes: body), queue: queue, timeout: timeout)
     }
 
-    /// Unread messages, the oldest first, and then those that come, as values of these types.
+    /// Returns unread messages, oldest first, and then new ones as they arrive, as values of these types.
     ///
     /// ```swift
     /// for try await message in node.messages(of: Reading.self, Command.self) {
@@ -42,12 +42,12 @@ extension Node {
     /// }
     /// ```
     ///
-    /// A message is marked read when the next one is asked for: a program that dies meanwhile gets it again, and one that must not do a thing twice
-    /// remembers the ids of those that it has dealt with. Unreliable messages come as well, once, while the program waits. The sequence ends with
-    /// the task, or with the node; it throws an `EarshotError`.
+    /// A message is marked read when the next one is requested. A program that crashes before that receives the message again. If it must
+    /// not handle a message twice, it has to remember the ids of handled messages. Unreliable messages are included, once, while the
+    /// program waits. The sequence ends with the task or with the node. It throws an `EarshotError`.
     ///
-    /// No two of the types have the same content type. Where a peer or a group is given, in any form of naming it, only messages of that come; it
-    /// goes by its id from the first look on.
+    /// The types must have different content types. If a peer or a group is given, under any of its names, only its messages are included.
+    /// The name is resolved to an id at the first read.
     public nonisolated func messages<each Value: TypedMessage>(
         of types: repeat (each Value).Type, from peer: String? = nil, in group: String? = nil
     ) -> TypedMessages {

@@ -8,133 +8,134 @@ import NIOPosix
 import OrderedCollections
 import Synchronization
 
-/// One peer of the local network: finds others, agrees with them on sessions, and carries messages, streams and resources.
+/// A peer of the local network: discovers other peers, establishes sessions with them, and carries messages, streams and resources.
 ///
-/// An actor that owns all decisions and every table; bytes are the channel handlers' affair, disks the `Store`'s and the
-/// `Spool`'s, discovery is injected. Everything from outside arrives as a `NodeInput` on one queue and is dealt with in
-/// order. What others are told is safe has been committed first: changes to the store go through one queue, in order, and
-/// what depends on them (an acknowledgement, an answer) is sent from its completion.
+/// An actor that owns all decisions and tables. Channel handlers do the I/O of connections, the `Store` and the `Spool` that of disks, and
+/// discovery is injected. All external input arrives as a `NodeInput` on one queue and is handled in order. The node commits data before
+/// it tells others that the data is safe: changes of the store go through one queue, in order. Dependent output, such as an
+/// acknowledgement or an answer, is sent from a change's completion.
 ///
-/// Use: `init`, `start()` (binds the port), then `run()` until its task is cancelled.
+/// To use it, call `init`, `start()`, which binds the port, and `run()`, which works until its task is cancelled.
 public actor Node {
-    /// Who we are.
+    /// The id of this node.
     public nonisolated let id: PeerID
-    /// Everything that happens, for any number of readers.
+    /// The log of the node's events, for any number of readers.
     public nonisolated let events: EventLog
 
-    /// What the node runs on, and its control connections: a caller on it changes no threads. Nothing may hold it up for
-    /// longer than about a millisecond.
+    /// The event loop of the node and its control connections. A caller on this loop needs no change of threads. Nothing may block the
+    /// loop for longer than about a millisecond.
     public nonisolated let eventLoop: any EventLoop
 
-    /// The loop.
+    /// The executor of the event loop.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
-    /// Read where it is needed: it may change while the node runs.
+    /// The current settings. They may change while the node runs, so read them when they are needed.
     var configuration: Configuration
-    /// Of the state directory, until this has stopped; `nil` where the program holds it, or there is none.
+    /// The lock of the state directory, held until the node has stopped. `nil` if the program holds the lock, or if there is no state
+    /// directory.
     private let stateLock: Mutex<StateLock?>
     let store: Store
     let spool: Spool
-    /// Whether nothing of it outlives its program (``Configuration/ephemeral(displayName:serviceType:)``).
+    /// Whether the node keeps nothing after its program ends (``Configuration/ephemeral(displayName:serviceType:)``).
     nonisolated let isEphemeral: Bool
-    /// Where the spool of an ephemeral node is.
+    /// The directory of an ephemeral node's spool.
     private let temporary: TemporaryDirectory?
-    /// Of an ephemeral node: messages in the inbox that the program has not taken, whose senders wait for that.
+    /// The messages in an ephemeral node's inbox that the program has not taken. Their senders wait for the acknowledgements.
     var untaken: [PeerID: Set<MessageID>] = [:]
     let logger: Logger
-    /// One loop: the node's own, its control connections' and, where the owner likes, its callers'.
+    /// The group of the one loop that serves the node, its control connections and, if the owner chooses, its callers.
     let group: MultiThreadedEventLoopGroup
     let dataGroup: MultiThreadedEventLoopGroup
     private nonisolated let executor: any SerialExecutor
     let transport: Transport
     let startedAt = WallTime(Date()).date
 
-    /// Everything from outside, in order.
+    /// The queue of all external input.
     nonisolated let input: NodeInputs
     /// Work that outlives a call; runs in the node's task group.
     let jobs: AsyncStream<@Sendable () async -> Void>
     nonisolated let job: AsyncStream<@Sendable () async -> Void>.Continuation
 
-    /// What decides everything.
+    /// The core, which makes all decisions.
     var core: NodeCore
     var coreShell = CoreShell()
-    /// The peers' control connections, by the names that the core has for them.
+    /// The peers' control connections, by the core's ids.
     var links: [LinkID: Connection] = [:]
 
     // Discovery
-    /// The one that runs, or is to run once the one before it has ended.
+    /// The current discovery, or the next one while the previous one ends.
     var discovery: (any PeerDiscovery)? {
         get { self.currentDiscovery.value }
         set { self.currentDiscovery.value = newValue }
     }
     nonisolated let currentDiscovery: CurrentDiscovery
     var isDiscoveryReplaced = false
-    /// Ends the one that runs.
+    /// Ends the running discovery.
     var discoveryStopper: AsyncStream<Never>.Continuation?
     var listeningPort: UInt16 = 0
     var isStopping = false
     private(set) var isRunning = false
 
     // Resources
-    /// What moves their bytes.
+    /// The movers of resources' bytes.
     var transferMovers: [ResourceID: TransferMover] = [:]
-    /// What was opened for callers, by the transfers of which the first that begins has it.
+    /// Content that was opened for callers. The first transfer that starts takes it.
     var openedSources: [ResourceID: OpenedContent] = [:]
-    /// What is to be written of them, each together; more may join the last one until other work that may be about the same rows is queued.
+    /// Rows to be written, one transaction per batch. The last batch stays open until other work that may concern the same rows is queued.
     var rowBatches: Deque<RowBatch> = []
     var isRowBatchOpen = false
-    /// Those whose turn has come, by what they write.
+    /// The rows of the batches that are being written, in order.
     var rowsUnderWay: Deque<[ResourceID]> = []
-    /// Data connections, and what leads to them.
+    /// Transfers that wait for a data connection or have one, by attempt.
     var dataHearers: [UInt64: DataHearer] = [:]
-    /// The attempt of each transfer that has one.
+    /// The current attempt of each transfer.
     var openAttempts: [TransferID: UInt64] = [:]
     var dataAttempts: UInt64 = 0
-    /// What is just being reported to the core.
+    /// The data connection that is being reported to the core.
     var attachedData: DataConnection?
 
     // Streams
-    /// What moves their bytes, and what is left of it as long as they are listed.
+    /// The movers of streams' bytes. They stay as long as their streams are listed.
     var streamMovers: [StreamID: StreamMover] = [:]
 
-    /// How much there has been in this run.
+    /// The totals of this run.
     var counters = NodeMetrics.Counters()
 
-    /// On whose account the node works just now: of the peer whose frames, or what they have led to, it deals with (``Node/charge(_:)``).
+    /// The account of the peer that caused the current work, by its frames or their consequences (``Node/charge(_:)``).
     var cause: PeerAccount?
 
     // The store's queue
     var storeQueue = StoreQueue()
-    /// How many batches of it the disk has: two of messages, or one.
+    /// The number of batches at the store: at most two of messages, or one of another kind.
     var storeBatches = 0
-    /// Whether they are of messages.
+    /// Whether these batches hold messages.
     var isStoreDelivering = false
-    /// Whether the loop comes to it soon.
+    /// Whether a call of `pumpStore` is scheduled on the loop.
     var isStoreAsked = false
-    /// The stop that waits until there is nothing left.
+    /// The continuation of a stop that waits for an empty queue.
     var storeDrained: CheckedContinuation<Void, Never>?
-    /// The node has stopped: nothing is written any more, and callers that ask for it are told so.
+    /// Whether the node has stopped. Nothing is written any more, and later callers get an error.
     var isStoreClosed = false
     var unreadMessages = 0
     var pruning: Scheduled<Void>?
-    /// By which what is on disk expires.
+    /// The clock for the expiry of data on disk.
     var runningClock = RunningClock()
 
-    /// Opens the state directory: makes or loads the identity, and loads what was kept. Nothing touches the network yet. An ephemeral node has
-    /// nothing to open, and makes a directory for what it receives.
+    /// Opens the state directory: creates or loads the identity, and loads the persistent state. Does not use the network. An ephemeral
+    /// node opens no state directory, and creates a temporary directory for received content.
     ///
-    /// - Throws: `invalid-parameter` for settings outside their limits, `storage` where the state, or that directory, cannot be used,
-    ///   `conflict` where another node has the state directory, in whatever process: it is this one's until it has stopped.
+    /// - Throws: `invalid-parameter` for settings outside their limits, `storage` if the state or the temporary directory cannot be used,
+    ///   `conflict` if another node, in any process, holds the state directory. This node holds it until it has stopped.
     public init(configuration: Configuration, discovery: (any PeerDiscovery)?, logger: Logger) async throws(EarshotError) {
         try DiscoveryInfo.validate(configuration.discoveryInfo)
         if let directory = configuration.receiveDirectory { try Publisher.check(directory) }
-        // Before anything is made that a program which tries again would make again.
+        // First, because a program that retries would otherwise create the following objects again.
         let authorities = try CertificateAuthorities(paths: configuration.authorities)
         self.configuration = configuration
         self.currentDiscovery = CurrentDiscovery(discovery)
         self.logger = logger
         if let directory = configuration.stateDirectory { try Self.makeDirectory(directory) }
-        // Before anything in it is read: another one's start would take what this one has under way for left behind.
+        // Before reading the directory: the start of a second node would treat the content of running transfers as leftovers.
         self.stateLock = Mutex(try Self.lock(configuration))
         let identity = try Identity.load(configuration)
         self.id = identity.id
@@ -193,11 +194,11 @@ public actor Node {
     }
 
     private func loadState() async throws(EarshotError) {
-        // Before the core has anything that expires.
+        // Before the core has any data that expires.
         self.runningClock = RunningClock(
             from: try await self.store.runningTime(beginningWith: WallTime(self.now)), at: self.transport.timers.now)
         let state = try await self.store.load()
-        // Of a key that this machine has no longer: the peers would not know who asks.
+        // Drops sessions of a previous key of this machine: the peers would not recognise the new key.
         let sessions = state.sessions.filter { $0.members.contains(self.id) }
         let members = Set(sessions.flatMap(\.members))
         var peers: [StoredPeer] = []
@@ -219,7 +220,7 @@ public actor Node {
     }
 
     /// Binds the listening port.
-    /// - Throws: `unavailable` where the port is taken and was asked for, or nothing can be bound.
+    /// - Throws: `unavailable` if the requested port is in use, or if no port can be bound.
     public func start() async throws(EarshotError) {
         do throws(EarshotError) {
             if self.stateLock.withLock({ $0 == nil }) {
@@ -228,14 +229,14 @@ public actor Node {
             }
             self.listeningPort = try await self.transport.listen(port: self.configuration.port, isFixed: self.configuration.portIsFixed)
         } catch {
-            // A program that drops this one and makes another is not to wait for what may still hold it.
+            // Released here, so that a program that retries with a new node does not wait for references to this one.
             self.stateLock.withLock { $0 = nil }
             throw error
         }
     }
 
-    /// Works until its task is cancelled; then closes the connections in order and keeps the sessions. Call after `start`, and once: a
-    /// second call returns at once.
+    /// Runs until its task is cancelled, then closes the connections in order and keeps the sessions. Call this once, after `start`. A
+    /// second call returns immediately.
     public func run() async {
         guard !self.isRunning else { return }
         self.isRunning = true
@@ -255,7 +256,7 @@ public actor Node {
             await self.stop()
             group.cancelAll()
         }
-        // What puts received files in place has ended by now, too.
+        // The jobs that move received files have ended as well.
         self.stateLock.withLock { $0 = nil }
         self.events.finish()
         do {
@@ -266,13 +267,13 @@ public actor Node {
     }
 
     deinit {
-        // Not before: a caller that still asks the node something is answered on its loop.
+        // Only now, because a caller that still uses the node is answered on its loop.
         let queue = DispatchQueue(label: "earshot.end")
         self.group.shutdownGracefully(queue: queue) { _ in }
         if !self.isRunning { self.dataGroup.shutdownGracefully(queue: queue) { _ in } }
     }
 
-    /// What runs by itself from the start.
+    /// Starts discovery, the core and the pruning of the inbox.
     private func begin() {
         self.beginDiscovery()
         self.handle(Input.start)
@@ -295,7 +296,7 @@ public actor Node {
             self.logger.warning("cannot note how long the daemon has run", metadata: ["error": "\(error)"])
         }
         for connection in connections {
-            // Bounded by the handler, which closes for good a second after its goodbye.
+            // The handler bounds this wait: it closes the channel a second after its goodbye.
             try? await connection.channel.closeFuture.get()
         }
         self.releaseWaiters()
@@ -305,7 +306,7 @@ public actor Node {
     static var stopping: EarshotError { .stopping }
     static var callerCancelled: EarshotError { EarshotError(.cancelled, "the caller's task was cancelled") }
 
-    /// No caller waits for a node that has stopped.
+    /// Answers all pending callers when the node has stopped.
     private func releaseWaiters() {
         self.handle(Input.stopped)
         for answer in self.coreShell.calls.values { answer(.failure(Self.stopping)) }
@@ -313,7 +314,7 @@ public actor Node {
     }
 
     private func handle(_ input: NodeInput) {
-        // What is due by now is no doing of the peer whose frames come next.
+        // Handles due deadlines first, so that the sender of the next frames is not charged for them.
         if input.account != nil, let due = self.inCore({ $0.nextDeadline }), due <= self.transport.timers.now {
             self.handle(Input.deadline)
         }
@@ -340,7 +341,7 @@ public actor Node {
         }
     }
 
-    /// Goes on with what a connection's turn has decoded: its time is that turn's.
+    /// Continues a connection's turn, and counts the time towards that turn.
     private func inTurn(_ work: () -> Void) {
         let began = ContinuousClock.now
         work()
@@ -354,14 +355,14 @@ public actor Node {
         }
     }
 
-    /// Has `timer` arrive as an input at `deadline`; what a peer has caused costs it `charge` bytes until then.
+    /// Schedules `timer` as an input at `deadline`. If a peer caused it, the peer is charged `charge` bytes until then.
     @discardableResult
     func schedule(_ timer: NodeTimer, at deadline: MonotonicInstant, charge: Int = EarshotLimits.waitCharge) -> Scheduled<Void> {
         let charge = self.charge(charge)
         return self.transport.timers.schedule(at: deadline) { [input] in input.yield(.timer(timer, charge)) }
     }
 
-    /// Runs work beside the node's queue, until it ends by itself or the node stops.
+    /// Runs work in a job outside the node's queue, until the work ends or the node stops.
     func spawn(_ work: @escaping @Sendable () async -> Void) {
         guard let charge = self.charge(EarshotLimits.waitCharge) else {
             self.job.yield(work)

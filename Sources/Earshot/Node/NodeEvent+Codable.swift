@@ -1,7 +1,7 @@
 import EarshotWire
 import FoundationEssentials
 
-/// An event in an archive: its number, time and type, and what it tells of, by the names of the control API's description.
+/// The encoding of an event: its number, time, type and content, with the names of the control API's description.
 extension NodeEvent {
     private enum CodingKeys: String, CodingKey {
         case sequence, time, type, peer, invitation, verification, session
@@ -13,7 +13,7 @@ extension NodeEvent {
         case reason, changed, needsRestart, from, to
     }
 
-    /// What happened, in a word: which of the parts are there depends on it.
+    /// The type of an event. It determines the fields that are present.
     private enum Word: String, Codable {
         case peerFound = "peer.found"
         case peerChanged = "peer.changed"
@@ -37,7 +37,7 @@ extension NodeEvent {
     }
 
     /// Decodes an event.
-    /// - Throws: `DecodingError` where its type is none that this version knows, its number is 0, or anything else is not what it is to be.
+    /// - Throws: `DecodingError` if this version does not know the type, if the number is 0, or if another field is invalid.
     public init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         let sequence = try fields.decode(UInt64.self, forKey: .sequence)

@@ -1,26 +1,26 @@
 public import EarshotWire
 public import FoundationEssentials
 
-/// Something that happened, in the order in which it did.
+/// Something that happened, numbered in order.
 public struct NodeEvent: Sendable, Hashable, Codable {
-    /// Rises by exactly 1 within one run of the node, from 1.
+    /// The number of the event. Numbers start at 1 and rise by 1 within one run of the node.
     public let sequence: UInt64
-    /// When it happened, by this machine's clock, to the millisecond.
+    /// The time of the event by this machine's clock, in milliseconds.
     public let time: Date
-    /// What happened.
+    /// The type of the event, and its content.
     public let kind: Kind
 
     package init(sequence: UInt64, time: Date, kind: Kind) { self.init(sequence: sequence, at: WallTime(time).date, kind) }
 
-    /// The same at a time that is to the millisecond already.
+    /// Creates an event with a time that is already rounded to milliseconds.
     init(sequence: UInt64, at time: Date, _ kind: Kind) {
         self.sequence = sequence
         self.time = time
         self.kind = kind
     }
 
-    /// What happened; the raw names are in the control API's description, `openapi.json`. Indirect, because an event is handed from one to the next many times, and what
-    /// it tells of is large.
+    /// The type of an event, and its content. The control API's description, `openapi.json`, has the raw names. Indirect, because events
+    /// are passed on many times and their content is large.
     public indirect enum Kind: Sendable, Hashable {
         case peerFound(Peer)
         case peerChanged(Peer)
@@ -28,22 +28,22 @@ public struct NodeEvent: Sendable, Hashable, Codable {
         case invitationReceived(Invitation)
         case invitationResolved(Invitation)
         case verificationChanged(Verification)
-        /// Made, attached, detached or ended; the members of an ended session are listed as not connected.
+        /// A session was created, attached, detached or ended. The members of an ended session are listed as not connected.
         case sessionChanged(Session, ended: Bool)
         case messageReceived(Message)
         case messageStatus(MessageID, Message.Recipient)
         case resourceOffered(Resource)
         case resourceProgress(Resource)
         case resourceFinished(Resource)
-        /// A stream is there, and waits to be accepted.
+        /// A stream was opened and waits to be accepted.
         case streamOpened(ByteStream)
         case streamClosed(ByteStream)
         case discoveryChanged(DiscoveryStatus)
-        /// Made, joined, or changed in its name or its members; their states too.
+        /// A group was created or joined, or its name, its members or their states changed.
         case groupChanged(Group)
-        /// This machine is not in it any more.
+        /// This machine is no longer in the group.
         case groupLeft(GroupID, GroupEnd)
-        /// The settings were read again: the names of those that changed, and of those among them that wait for the next start.
+        /// The settings were reloaded. The names are those of the changed settings, and of those among them that need a restart.
         case settingsReloaded(changed: [String], needsRestart: [String])
         /// The reader missed the events of this range.
         case gap(ClosedRange<UInt64>)

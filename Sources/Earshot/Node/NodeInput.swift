@@ -1,26 +1,26 @@
 import EarshotWire
 
-/// Everything that reaches the node from outside its actor, on one queue, in order.
+/// An input from outside the node's actor. All inputs are on one queue, in order.
 enum NodeInput: Sendable {
     case discovery(DiscoveryEvent)
-    /// The watchdog wants to know whether this queue is worked on.
+    /// The watchdog asks whether the queue makes progress.
     case heartbeat(@Sendable () -> Void)
-    /// The discovery that ran has ended, and another may begin.
+    /// The running discovery has ended, and another may start.
     case discoveryEnded
     case connection(ConnectionEvent)
-    /// What the core is to hear, such as how a dial goes, or a stream's bytes.
+    /// An input for the core, such as the progress of a dial or the bytes of a stream.
     case core(Input)
     case timer(NodeTimer, Charge?)
-    /// A data connection stands, and has said or been told its token.
+    /// A data connection is established, and its token was sent or received.
     case dataAttached(DataConnection, attempt: UInt64)
     case dataDialFailed(TransferID, attempt: UInt64, EarshotError)
     /// The daemon is about to stop.
     case streamsOver
 }
 
-/// What can come due.
+/// The kind of a timer.
 enum NodeTimer: Sendable {
-    /// Something that the core waits for is due.
+    /// A deadline of the core.
     case core
     case pruneInbox
 }

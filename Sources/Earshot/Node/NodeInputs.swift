@@ -1,27 +1,27 @@
 import DequeModule
 import Synchronization
 
-/// The node's one queue: what reaches it from outside its actor, in order, from any thread.
+/// The node's queue of external input, in order, from any thread.
 ///
-/// It is worked off on the node's event loop, in turns with the connections of that loop (``LoopTurns``), so that what a connection there
-/// has read reaches the node without a change of threads. Nothing is dealt with while it is handed in: what the node itself leads to, or a
-/// handler that the node has just called, waits like the rest.
+/// Inputs are handled on the node's event loop, in turns with the connections of that loop (``LoopTurns``). Input from such a connection
+/// therefore needs no change of threads. Handing in an input never handles it: inputs from the node itself, or from a handler that the
+/// node has just called, wait like all others.
 final class NodeInputs: Sendable {
     private struct State {
         var waiting: Deque<NodeInput> = []
-        /// Deals with one; `nil` before the node runs.
+        /// Handles an input; `nil` before the node runs.
         var handle: (@Sendable (NodeInput) -> Void)?
-        /// Whether one of the loop's turns is asked for.
+        /// Whether a turn of the loop is scheduled.
         var isScheduled = false
-        /// Nothing more is taken in.
+        /// Whether the queue accepts no more input.
         var isFinished = false
-        /// Waits until all of it is dealt with.
+        /// The continuation of `run`, which waits until all input is handled.
         var end: CheckedContinuation<Void, Never>?
 
-        /// Whether all is dealt with that ever will be.
+        /// Whether all input is handled and no more will come.
         var isOver: Bool { self.isFinished && self.waiting.isEmpty && !self.isScheduled }
 
-        /// Whether a turn is to be asked for now.
+        /// Whether a turn has to be scheduled now; notes that it is.
         mutating func schedules() -> Bool {
             guard !self.isScheduled, self.handle != nil, !self.waiting.isEmpty else { return false }
             self.isScheduled = true
@@ -47,12 +47,11 @@ final class NodeInputs: Sendable {
             return (true, state.schedules())
         }
         if isFirst { self.ask() }
-        // The node would close it at its end, and does not know of it.
+        // The node does not know of this connection, so it cannot close it.
         if !isTaken, case .connection(.proven(let connection)) = input { connection.close() }
     }
 
-    /// Has `handle` called on the loop, with what waits already and with all that comes, until the task is cancelled; returns when the last one
-    /// is dealt with.
+    /// Handles pending and later inputs with `handle` on the loop until the task is cancelled. Returns when the last input is handled.
     func run(_ handle: @escaping @Sendable (NodeInput) -> Void) async {
         let isFirst = self.state.withLock { state in
             state.handle = handle
@@ -74,7 +73,7 @@ final class NodeInputs: Sendable {
         self.state.withLock { $0.handle = nil }
     }
 
-    /// Takes nothing in any more.
+    /// Stops accepting input.
     private func finish() {
         let end = self.state.withLock { state in
             state.isFinished = true
@@ -87,7 +86,7 @@ final class NodeInputs: Sendable {
         self.turns.take(first: true) { self.step() }
     }
 
-    /// One at a time: the loop's sockets come between two.
+    /// Handles one input, so that the loop can serve its sockets before the next.
     private func step() {
         let (input, handle) = self.state.withLock { ($0.waiting.popFirst(), $0.handle) }
         if let input, let handle { handle(input) }

@@ -2,33 +2,33 @@ import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// Figures of a node for a monitoring system: how much there is now, and how much there has been in this run.
+/// Metrics of a node for a monitoring system: current values, and totals of this run.
 public struct NodeMetrics: Sendable, Hashable {
-    /// How much there has been in this run; only ever rises.
+    /// Totals of this run, which never decrease.
     public struct Counters: Sendable, Hashable {
-        /// Invitations that came in.
+        /// Invitations received.
         public package(set) var invitationsReceived: UInt64 = 0
-        /// Invitations of either direction that got a final state, by it.
+        /// Invitations of either direction that reached a final state, by state.
         public package(set) var invitationsResolved: [Invitation.State: UInt64] = [:]
-        /// Messages committed to the inbox, or handed to live readers.
+        /// Messages committed to the inbox, or passed to live readers.
         public package(set) var messagesReceived: UInt64 = 0
-        /// Bytes of their bodies.
+        /// Bytes of the bodies of received messages.
         public package(set) var messageBytesReceived: UInt64 = 0
-        /// What became of outgoing messages at their recipients: changes to each status.
+        /// Status changes of outgoing messages at their recipients, by status.
         public package(set) var messageStatuses: [Message.Status: UInt64] = [:]
-        /// Resources that got a final state.
+        /// Resources that reached a final state.
         public package(set) var resourcesFinished: [ResourceOutcome: UInt64] = [:]
-        /// Bytes that they had moved by then.
+        /// Bytes that finished resources had moved, by direction.
         public package(set) var resourceBytes: [Direction: UInt64] = [:]
-        /// Everything that was told to readers of the events.
+        /// Events published.
         public package(set) var events: UInt64 = 0
     }
 
-    /// How resources are counted.
+    /// The key by which finished resources are counted.
     public struct ResourceOutcome: Sendable, Hashable {
-        /// Received, or sent.
+        /// The direction: received or sent.
         public let direction: Direction
-        /// A final state.
+        /// The final state.
         public let state: Resource.State
 
         package init(direction: Direction, state: Resource.State) {
@@ -37,43 +37,43 @@ public struct NodeMetrics: Sendable, Hashable {
         }
     }
 
-    /// How much of everything there is, as the status has it.
+    /// The counts of the node's status.
     public let counts: NodeStatus.Counts
-    /// Present connections by what protects them.
+    /// Open connections, by protection.
     public let connections: [Protection: Int]
-    /// Invitations that wait for a decision, by direction.
+    /// Pending invitations, by direction.
     public let pendingInvitations: [Direction: Int]
-    /// Groups that this machine is in, or is joining.
+    /// Groups that this machine is in or is joining.
     public let groups: Int
-    /// The other members of these, each as often as it is in one, by whether they can be talked to.
+    /// Memberships of other peers in these groups, by state.
     public let groupMembers: [Group.Member.State: Int]
-    /// Resources on their way, by direction.
+    /// Running transfers, by direction.
     public let transfers: [Direction: Int]
-    /// Messages that are not acknowledged yet, over all peers.
+    /// Unacknowledged messages over all peers.
     public let queuedMessages: Int
-    /// What they take, in bytes.
+    /// The size of the unacknowledged messages, in bytes.
     public let queuedBytes: Int
-    /// Changes that wait for the disk.
+    /// Changes that wait for the store.
     public let queuedStoreWork: Int
     /// Bytes that the spool holds or has reserved.
     public let spoolBytes: UInt64
-    /// The most that it may hold.
+    /// The maximum size of the spool, in bytes.
     public let spoolQuota: UInt64
-    /// Handshakes that came to nothing, by why.
+    /// Failed handshakes, by error code.
     public let handshakeFailures: [EarshotError.Code: UInt64]
-    /// How much there has been.
+    /// The totals of this run.
     public let counters: Counters
 }
 
 extension NodeMetrics.Counters {
-    /// Counts messages whose events are told together, and the bytes of their bodies.
+    /// Counts messages with a common event batch, and the bytes of their bodies.
     mutating func countMessages(_ count: Int, bytes: Int) {
         self.events &+= UInt64(count)
         self.messagesReceived &+= UInt64(count)
         self.messageBytesReceived &+= UInt64(bytes)
     }
 
-    /// Counts what is told to the readers of the events.
+    /// Counts a published event.
     mutating func count(_ kind: NodeEvent.Kind) {
         self.events &+= 1
         switch kind {
@@ -92,7 +92,7 @@ extension NodeMetrics.Counters {
 }
 
 extension Node {
-    /// Figures for a monitoring system.
+    /// Returns metrics for a monitoring system.
     public func metrics() async -> NodeMetrics {
         let spoolBytes = await self.spool.heldBytes()
         let connections = self.core.allFacts.compactMap { $0.link.flatMap { self.links[$0] } }

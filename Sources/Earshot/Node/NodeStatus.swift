@@ -1,23 +1,23 @@
 public import EarshotWire
 public import FoundationEssentials
 
-/// Where a node stands, for `GET /v1/status`.
+/// The state of a node, for `GET /v1/status`.
 public struct NodeStatus: Sendable, Hashable, Codable {
-    /// How many of each there are now.
+    /// Current counts.
     public struct Counts: Sendable, Hashable, Codable {
-        /// Peers that are listed.
+        /// Listed peers.
         public let peers: Int
         /// Sessions, attached or not.
         public let sessions: Int
         /// Proven connections.
         public let connections: Int
-        /// Invitations of either direction that wait for an answer.
+        /// Pending invitations of either direction.
         public let pendingInvitations: Int
-        /// Messages in the inbox that were not read.
+        /// Unread messages in the inbox.
         public let unreadMessages: Int
-        /// Transfers of either direction that are not over.
+        /// Unfinished transfers of either direction.
         public let transfers: Int
-        /// Messages that wait on disk for peers that are away.
+        /// Messages that wait on disk for absent peers.
         public let waitingMessages: Int
     }
 
@@ -25,38 +25,38 @@ public struct NodeStatus: Sendable, Hashable, Codable {
     public let name: DisplayName
     /// This node's peer id.
     public let id: PeerID
-    /// What kind of peers it sees.
+    /// The service type of the peers that this node sees.
     public let serviceType: ServiceType
-    /// What it wants of the transport.
+    /// The configured encryption.
     public let encryption: EncryptionPreference
-    /// Where others can reach this node, such as `10.0.0.7:47110`.
+    /// Addresses at which others can reach this node, such as `10.0.0.7:47110`.
     public let addresses: [String]
-    /// The TCP port that it listens on.
+    /// The TCP port that this node listens on.
     public let port: UInt16
-    /// The one of the configuration, which was taken where it is another; 0 for any.
+    /// The configured port, which differs from ``port`` if it was in use; 0 for any.
     public let wantedPort: UInt16
-    /// Where identity, store and spool live; `nil` for an ephemeral node.
+    /// The directory of identity, store and spool; `nil` for an ephemeral node.
     public let stateDirectory: String?
-    /// Bytes that the spool may hold.
+    /// The maximum size of the spool, in bytes.
     public let quota: UInt64
     /// The part of the file system that the spool leaves free, 0 to 1.
     public let reserve: Double
-    /// How discovery does.
+    /// The state of discovery.
     public let discovery: DiscoveryStatus
-    /// As advertised: the display name, unless it collided.
+    /// The advertised instance name: the display name, unless it collided.
     public let instanceName: String?
-    /// Where other machines advertise this node's peer id, such as `10.0.0.9:47110`: their disk is a copy of this machine's, or they
-    /// imitate it.
+    /// Addresses at which other machines advertise this node's peer id, such as `10.0.0.9:47110`. Their disk is a copy of this machine's,
+    /// or they imitate it.
     public let identityCopies: [String]
-    /// When this run began, to the millisecond.
+    /// The start of this run, in milliseconds.
     public let startedAt: Date
-    /// How many of each there are.
+    /// The current counts.
     public let counts: Counts
 }
 
 extension NodeStatus {
     /// Decodes a status.
-    /// - Throws: `DecodingError` where a name, an id or the reserve is outside of its limits, or anything else is not what it is to be.
+    /// - Throws: `DecodingError` if a name, an id or the reserve is outside its limits, or if another field is invalid.
     public init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         self.name = try fields.decode(DisplayName.self, forKey: .name)
@@ -79,7 +79,7 @@ extension NodeStatus {
 }
 
 extension Node {
-    /// What the node stands at.
+    /// Returns the state of the node.
     public func status() -> NodeStatus {
         let (discovery, instanceName) = self.core.discovery
         let counts = self.core.counts

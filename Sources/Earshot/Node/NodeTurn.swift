@@ -1,9 +1,9 @@
-/// How long the node has worked since its callers last had a turn: an input that is there already does not let go of the actor, and
-/// calls, and what the disk has answered, would wait for all that have come.
+/// The time that the node has worked since its callers last had a turn. An input that is already queued does not release the actor.
+/// Without turns, calls and results of the store would wait for all queued inputs.
 struct NodeTurn {
     private var worked: Duration = .zero
 
-    /// Whether the turn is over after so much more work; the next one begins with that.
+    /// Adds `work`, and returns whether the turn is over. If it is, the next turn begins.
     mutating func isOver(after work: Duration) -> Bool {
         self.worked += work
         guard self.worked >= EarshotLimits.nodeTurn else { return false }

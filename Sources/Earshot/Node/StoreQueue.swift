@@ -1,30 +1,30 @@
 import DequeModule
 import EarshotWire
 
-/// What waits for the disk.
+/// Work that waits for the store.
 enum StoreWork {
-    /// One transaction, and what is to happen after it.
+    /// One transaction, and its completion.
     case apply([StoreOperation], then: (Result<Void, EarshotError>) -> Void)
-    /// The same, but what it consists of is decided only when its turn comes.
+    /// One transaction whose changes are decided when its turn comes.
     case decide(() -> Decision, then: (Result<Void, EarshotError>) -> Void)
-    /// Messages for the inbox; those that wait together are committed together.
+    /// Messages for the inbox. Waiting ones are committed together.
     case deliver(Delivery)
-    /// Changes of the outbox; those that wait together are committed together.
+    /// Changes of the outbox. Waiting ones are committed together.
     case outbox(Keeping)
 
-    /// It will not be done: its caller is told why.
+    /// Reports to the caller that the work will not be done.
     func fail(_ error: EarshotError) {
         switch self {
         case .apply(_, let then), .decide(_, let then): then(.failure(error))
-        // The one's sender has no receipt, and sends it again; and what depends on the other is the core's affair.
+        // The sender of messages gets no receipt and sends them again. The core handles a failed change of the outbox.
         case .deliver, .outbox: break
         }
     }
 
-    /// What is written.
+    /// The changes of one transaction, once they are decided.
     struct Decision {
         let changes: [StoreOperation]
-        /// Of work that has joined this one, until that is on disk.
+        /// Charges of work that has joined this one, held until it is on disk.
         var charges: [Charge] = []
     }
 
@@ -39,24 +39,24 @@ enum StoreWork {
     struct Keeping {
         let id: KeepID
         let changes: [OutboxChange]
-        /// What a peer is charged that has caused it, until it is done.
+        /// The charge of the peer that caused the change, held until the change is done.
         var charge: Charge?
     }
 
-    /// One `apply`.
+    /// One `apply`, queued together with others.
     struct Transaction {
         let changes: [StoreOperation]
         let then: (Result<Void, EarshotError>) -> Void
     }
 }
 
-/// The order in which work goes to the disk: three lanes that take turns, each in the order in which it was queued.
+/// The order of the store's work: three lanes that take turns, each in the order of its queue.
 ///
-/// What the lanes hold has nothing to do with each other: decisions about peers, sessions and transfers; messages for the inbox; the
-/// outbox. So that no peer holds others up, what waits in a lane is committed together as far as it can be, and the senders of messages
-/// take turns within theirs. How much one peer may have waiting is bounded by its ``PeerAccount``.
+/// The lanes are independent of each other: decisions about peers, sessions and transfers; messages for the inbox; and the outbox. So that
+/// no peer delays others, waiting work of a lane is committed together as far as possible, and the senders of messages take turns within
+/// their lane. The ``PeerAccount`` of a peer bounds its waiting work.
 struct StoreQueue {
-    /// What is committed at once.
+    /// Work that is committed together.
     enum Batch {
         case apply([StoreWork.Transaction])
         case decide(() -> StoreWork.Decision, then: (Result<Void, EarshotError>) -> Void)
@@ -72,16 +72,16 @@ struct StoreQueue {
 
     private var decisions: Deque<StoreWork> = []
     private var deliveries: [PeerID: Deque<StoreWork.Delivery>] = [:]
-    /// How many messages they have.
+    /// The number of messages in `deliveries`.
     private var messages = 0
-    /// Whose messages come next.
+    /// The senders of waiting messages, in the order of their turns.
     private var senders: Deque<PeerID> = []
     private var outbox: Deque<StoreWork.Keeping> = []
-    /// Whose turn comes next.
+    /// The lanes, in the order of their turns.
     private var lanes = Deque(Lane.allCases)
-    /// How much work waits.
+    /// The amount of waiting work.
     private(set) var count = 0
-    /// How much has been queued in all.
+    /// The amount of work queued in total.
     private(set) var total = 0
 
     mutating func append(_ work: StoreWork) {
@@ -98,7 +98,7 @@ struct StoreQueue {
         }
     }
 
-    /// What is to be committed next.
+    /// Removes and returns the next batch to commit.
     mutating func next() -> Batch? {
         for _ in 0..<self.lanes.count {
             guard let lane = self.lanes.popFirst() else { return nil }
@@ -129,12 +129,12 @@ struct StoreQueue {
         return .decide(decision, then: then)
     }
 
-    /// Whether so many messages wait, and nothing else, that they are worth a transaction right behind that of others.
+    /// Whether only messages wait, and enough of them to start another transaction right behind a running one.
     var hasDeliveriesToFollow: Bool {
         self.messages >= EarshotLimits.deliveriesToFollow && self.decisions.isEmpty && self.outbox.isEmpty
     }
 
-    /// The messages that are to be committed next.
+    /// Removes and returns the next batch of messages.
     mutating func nextDeliveries() -> Batch? {
         var batch: [StoreWork.Delivery] = []
         var (count, bytes) = (0, 0)
