@@ -1,31 +1,31 @@
 import NIOCore
 import Synchronization
 
-/// A body on its way from the caller that brings it to the transfer that sends it.
+/// The connection between a caller's body and the transfer that sends it.
 ///
-/// A body is read by one task, and only for as long as the call that brought it has not returned: what brings it (an HTTP connection) may be
-/// read by its owner again after that, and two readers at once end the process. So the caller's own task reads, in ``read(_:)``, and the
-/// transfer, which may end at any time and by any side's word, never touches the body: it takes from here. Whichever of the two ends, the
+/// One task reads a body, and only until the call with the body has returned. After that, the owner of the body's source (an HTTP
+/// connection) may read it again, and two concurrent readers crash the process. The caller's own task therefore reads, in ``read(_:)``.
+/// The transfer, which either side may end at any time, never touches the body and takes pieces from here. When one of the two ends, the
 /// other one is woken.
 ///
-/// One piece lies between the two, so that reading and sending overlap, and no more of the body is read than the transfer keeps up with.
+/// The feed holds one piece, so that reading and sending overlap, and so that reading is never far ahead of the transfer.
 final class BodyFeed: Sendable {
     private struct State {
         var machine = BodyFeedStateMachine()
-        /// The reader or the transfer, or both; woken together, and each looks again.
+        /// The waiting reader, the waiting transfer, or both. They are woken together, and each checks the state again.
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())
 
-    /// Reads the body to its end, to its failure, or until the transfer is over, whichever comes first; then it is not read any more.
-    /// A task that is cancelled reads no more, and has the transfer fail.
+    /// Reads the body until it ends or fails, or until the transfer is over. The body is not read after this returns. If the task is
+    /// cancelled, reading stops and the transfer fails.
     @concurrent func read(_ body: any AsyncSequence<ByteBuffer, any Error> & Sendable) async {
         do {
             for try await piece in body {
                 guard await self.put(piece) else { return }
             }
-            // Some sequences end where their reader is cancelled.
+            // Some sequences end, without an error, when their reader is cancelled.
             try Task.checkCancellation()
             self.finish(nil)
         } catch let error as EarshotError {
@@ -35,8 +35,8 @@ final class BodyFeed: Sendable {
         }
     }
 
-    /// The next piece; `nil` at the body's end.
-    /// - Throws: what the body failed with; `cancelled` where it was cut off, or the transfer is over.
+    /// Waits for the next piece and returns it; `nil` at the body's end.
+    /// - Throws: the error of the body; `cancelled` if the body was cut off or the transfer is over.
     func next() async throws(EarshotError) -> ByteBuffer? {
         while true {
             switch self.change({ $0.take() }) {
@@ -48,10 +48,10 @@ final class BodyFeed: Sendable {
         }
     }
 
-    /// The transfer is over: the reader stops, and so does a task that waits for a piece.
+    /// Ends the feed when the transfer is over. The reader stops, and so does a task that waits for a piece.
     func close() { self.change { $0.close() } }
 
-    /// Hands a piece over, once there is room; `false` where it is not wanted any more.
+    /// Passes on a piece once there is room. Returns `false` if the piece is no longer wanted.
     private func put(_ piece: ByteBuffer) async -> Bool {
         while true {
             switch self.change({ $0.put(piece) }) {
@@ -80,7 +80,7 @@ final class BodyFeed: Sendable {
         return action
     }
 
-    /// Waits until something has changed; not at all where there is nothing to wait for any more.
+    /// Waits for a change of the state while `condition` holds.
     private func wait(while condition: @escaping @Sendable (BodyFeedStateMachine) -> Bool) async {
         await withCheckedContinuation { continuation in
             let isWaiting = self.state.withLock { state in

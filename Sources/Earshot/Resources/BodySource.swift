@@ -2,20 +2,20 @@ import Crypto
 import EarshotWire
 import NIOCore
 
-/// A resource that is forwarded as it comes in from a caller, without touching a disk here.
+/// A resource that is forwarded while it arrives from a caller, without using the disk.
 ///
-/// One reader, one offset: a body cannot be read again, so a transfer of it that breaks has to be begun anew by the caller. Who reads it
-/// is the caller's affair (``BodyFeed``).
+/// It has one reader and one offset. A body cannot be read twice, so the caller has to start a failed transfer again. The caller reads the
+/// body (``BodyFeed``).
 actor BodySource: OutgoingContent {
     nonisolated var source: (any ResourceSource)? { nil }
 
-    /// Where the bytes come from; closed by the caller once the transfer is over.
+    /// The source of the bytes. The caller closes it when the transfer is over.
     nonisolated let feed = BodyFeed()
     private let size: UInt64
     private var rest = ByteBuffer()
     private var position: UInt64 = 0
     private let digest: XXH3
-    /// Fed only where it is asked for.
+    /// The SHA-256 so far, if the transfer uses this algorithm.
     private var sha256: SHA256?
 
     init(size: UInt64, digest: ResourceEnd.DigestAlgorithm) throws(EarshotError) {

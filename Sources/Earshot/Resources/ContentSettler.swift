@@ -3,17 +3,17 @@ internal import EarshotSafety
 internal import EarshotTree
 internal import NIOCore
 
-/// Looks at where content is to go before it comes, and has it checked and on disk once it has come.
+/// Checks the destination of content before the content arrives, and verifies and syncs the content when it is complete.
 ///
-/// On a thread of its own beside the ``Publisher``'s, whose copies take as long as the largest content and the slowest disk: others are
-/// offered and become whole meanwhile, and their senders do not wait for longer than they do.
+/// It has a thread of its own beside the ``Publisher``'s, whose copies take as long as the largest content and the slowest disk. Other
+/// transfers are offered and completed meanwhile, and their senders do not have to wait for a copy.
 actor ContentSettler {
-    /// How much is read at once, in bytes.
+    /// The size of one read, in bytes.
     private static let readSize = 1024 * 1024
 
     private let executor: ThreadExecutor
 
-    /// The thread.
+    /// The executor of the settler's thread.
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
     /// Starts the thread.
@@ -25,8 +25,8 @@ actor ContentSettler {
         self.executor.stop()
     }
 
-    /// Says what stands in the way of a file before its first byte; what comes in between shows when it is published.
-    /// - Throws: `conflict` where the name is taken and nothing is to be replaced or renamed; `no-space`; `storage`.
+    /// Checks, before the first byte of a file, whether it can be published. Later conflicts appear when it is published.
+    /// - Throws: `conflict` if the name is in use and the file can neither replace the existing one nor be renamed; `no-space`; `storage`.
     func check(
         _ name: SafeName, size: UInt64, spool: SafeDirectory, _ destination: Publisher.Destination
     ) throws(EarshotError) {
@@ -34,9 +34,10 @@ actor ContentSettler {
             let directory = try SafeDirectory(path: destination.directory)
             if destination.conflict == .skip, try directory.has(name) { throw Publisher.taken(name) }
             let isElsewhere = try directory.status().device != spool.status().device
-            // What gets a second name takes no more than is set aside in the spool.
+            // A hard link takes no more space than the spool has reserved.
             guard isElsewhere || directory.isMountedApart(from: spool) else { return }
-            // Behind another mount of the spool's own file system is a copy too, and there it takes its room beside the first.
+            // A directory that is mounted apart from the spool, on the same file system, needs a copy as well. The copy takes its space in
+            // addition to the original.
             try Publisher.checkRoom(
                 isElsewhere ? size : size.addingClamped(size), entries: 1, in: directory, reserve: destination.reserve)
         } catch {
@@ -49,12 +50,12 @@ actor ContentSettler {
         try content.sink.sync()
     }
 
-    /// The SHA-256 of all of a content, which is closed.
+    /// Returns the SHA-256 of a complete content, which is closed.
     ///
-    /// In pieces, so that others go on meanwhile: that of a large file takes minutes, after which their senders would have given up. What runs
-    /// in between has nothing in common with it: the settler has no state, nothing is written to a closed content, and the one who asks has it
-    /// marked as finishing, so that nobody else has it checked or saved. It may be abandoned, as it might be at any time before, from the
-    /// spool's thread: then a file is read on through its descriptor, a tree's reads fail, and the spool sees that it is not its own any more.
+    /// Reads in pieces, so that other work runs in between. Hashing a large file takes minutes, and the senders of others would time out.
+    /// The work in between cannot interfere: the settler has no state, a closed content is not written, and the caller has marked the
+    /// content as finishing, so that nothing else checks or saves it. The spool's thread may abandon the content at any time. Then a file
+    /// is still read through its descriptor, a tree's reads fail, and the spool sees that the content is no longer its own.
     func sha256(_ content: IncomingContent) async throws(EarshotError) -> [UInt8] {
         var hash = SHA256()
         var offset: UInt64 = 0

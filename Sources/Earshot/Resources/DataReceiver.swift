@@ -1,16 +1,16 @@
 import EarshotWire
 import NIOCore
 
-/// Receives the bytes of one transfer from its data connections, and writes and hashes them, on a thread of its own.
+/// Receives the bytes of one transfer from its data connections, and writes and hashes them on a thread of its own.
 ///
-/// In plaintext a second thread has the socket and reads a few blocks ahead (``ReadAhead``): they are still in a cache when they are
-/// hashed and written. Over TLS the event loop decrypts, and this thread waits for what is there and takes it.
+/// For plaintext, a second thread reads the socket a few blocks ahead (``ReadAhead``). The blocks are still in a cache when they are
+/// hashed and written. For TLS, the event loop decrypts, and this thread waits for the decrypted bytes.
 actor DataReceiver {
-    /// How a data connection has ended.
+    /// The end of a data connection.
     enum Outcome: Sendable {
-        /// With its last frame.
+        /// The connection ended with its last frame.
         case ended
-        /// Before.
+        /// The connection ended before its last frame.
         case lost(EarshotError)
     }
 
@@ -28,8 +28,8 @@ actor DataReceiver {
         self.executor.stop()
     }
 
-    /// Takes all that comes over the connection, and closes it.
-    /// - Throws: what the bytes are refused for (`too-large`), what the disk says (`no-space`, `storage`), `cancelled`.
+    /// Receives all bytes of the connection, and closes it.
+    /// - Throws: the error for bytes that are refused (`too-large`), the error of the disk (`no-space`, `storage`), `cancelled`.
     func receive(over connection: DataConnection) async throws(EarshotError) -> Outcome {
         defer { connection.close() }
         do throws(EarshotError) {

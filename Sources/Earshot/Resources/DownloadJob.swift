@@ -3,32 +3,32 @@ import EarshotSafety
 import EarshotWire
 import NIOCore
 
-/// Writes, checks and saves what one incoming resource consists of, as the core has it do: into the spool under this machine's own id.
+/// The job that writes, checks and saves one incoming resource, as commanded by the core: into the spool, under this machine's own id.
 struct DownloadJob: Sendable {
     enum Order: Sendable {
         case resume(Spool.Allowance)
         case begin(Spool.Allowance, Publisher.Destination?)
-        /// Bytes of the control connection, which reads on once they are dealt with.
+        /// Write bytes of the control connection, which continues reading when they are handled.
         case write(ByteBuffer, at: UInt64, weight: Int, Connection)
-        /// `nil` where it is gone already.
+        /// Receive from a data connection; `nil` if it is already gone.
         case receive(DataConnection?)
         case settle(ResourceDigest)
-        /// What was saved is not to stay; also where the job has been told to stop.
+        /// Remove the saved content, also if the job has been stopped.
         case removeContent
     }
 
     let row: Resource
-    /// What a file has in the end, where its sender has told that.
+    /// The final attributes of a file, if its sender has sent them.
     let attributes: FileAttributes?
     let spool: Spool
     let state: TransferMoverState
     let report: @Sendable (TransferReport) -> Void
 
-    /// Follows orders until there are none.
+    /// Follows orders until there are no more.
     func run(_ orders: AsyncStream<Order>) async {
         var receiver: DataReceiver?
         var hasFailed = false
-        // Nothing that comes behind the end of all is written.
+        // Whether the content is settled. Later bytes are not written.
         var hasSettled = false
         for await order in orders {
             if case .write = order, hasSettled {
@@ -47,7 +47,7 @@ struct DownloadJob: Sendable {
                 self.report(.failed(TransferFailure(error, told: Refusal(error))))
             }
         }
-        // Cancelled, because the node has ended, it leaves what there is to the next start.
+        // If the job was cancelled because the node has ended, its content stays for the next start.
         guard self.state.isStopped else { return }
         if self.state.isKept { await self.spool.pause(self.row.id) } else { await self.spool.abandon(self.row.id) }
         self.report(.stopped)
@@ -84,7 +84,7 @@ struct DownloadJob: Sendable {
         }
     }
 
-    /// Takes what comes over a data connection.
+    /// Receives bytes over a data connection.
     private func receive(_ data: DataConnection?, _ receiver: inout DataReceiver?) async throws(EarshotError) {
         if receiver == nil { receiver = try DataReceiver(try await self.spool.incoming(self.row.id)) }
         guard let receiver else { return }
@@ -100,15 +100,15 @@ struct DownloadJob: Sendable {
         self.report(.dataEnded(at: content.written))
     }
 
-    /// What hears that a directory's list is here, on whatever thread that is.
+    /// Reports that a directory's list of entries is complete, on whatever thread calls it.
     private var listed: @Sendable (Int) -> Void {
         { [report] bytes in report(.listed(bytes)) }
     }
 }
 
 extension Spool {
-    /// Whether a transfer could begin now: here, and where it is to be put.
-    /// - Throws: as ``check(_:size:_:)``; `conflict` and the like where the directory of received files cannot take it.
+    /// Checks whether a transfer could start now, both in the spool and at its destination.
+    /// - Throws: as ``check(_:size:_:)``; `conflict` and similar if the directory of received files cannot accept it.
     nonisolated func checkRoom(
         _ row: Resource, _ allowance: Allowance, _ destination: Publisher.Destination?
     ) async throws(EarshotError) {
@@ -116,7 +116,7 @@ extension Spool {
             do throws(EarshotError) {
                 try await self.settler.check(name, size: row.size, spool: self.directory, destination)
             } catch {
-                // A directory that is away now may be back at the end; else the content stays in the spool.
+                // A directory that is missing now may be back at the end. If it is not, the content stays in the spool.
                 if error.code != .storage { throw error }
             }
         }

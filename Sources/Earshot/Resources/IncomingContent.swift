@@ -1,28 +1,28 @@
 package import EarshotWire
 import Synchronization
 
-/// A resource as it comes in: its bytes go into the sink and into the digest, in order, up to the declared size and not beyond.
+/// A resource that is being received. Its bytes go into the sink and the digest, in order, up to the declared size.
 ///
-/// The thread that has the bytes writes them: one that may wait for a disk: the spool's, or that of a data connection. Once ``close()``
-/// has returned, nothing is written any more, whatever thread still holds this.
+/// The thread that has the bytes writes them: the spool's or that of a data connection. Both may wait for a disk. After ``close()`` has
+/// returned, nothing is written any more, whatever thread still holds a reference.
 package final class IncomingContent: Sendable {
     private struct State {
         var isClosed = false
     }
 
-    /// Where it lies.
+    /// The destination of the bytes.
     package let sink: any ResourceSink
-    /// Which resource's.
+    /// The id of the resource.
     package let id: ResourceID
-    /// Declared, in bytes.
+    /// The declared size, in bytes.
     package let size: UInt64
     private let state: Mutex<State>
-    /// Changed only within `state.withLock`; looked at without, which never waits for a disk.
+    /// Changed only within `state.withLock`. Read without the lock, so that readers never wait for a disk.
     private let count: TransferCount
-    /// Safe although the compiler cannot see it: touched only within `state.withLock`.
+    /// Safe, although the compiler cannot verify it: used only within `state.withLock`.
     private nonisolated(unsafe) let hash: XXH3
 
-    /// An empty one, or one that goes on behind the first `written` bytes, which `hash` has seen.
+    /// Creates a content that is empty, or that continues after its first `written` bytes, which `hash` has already consumed.
     init(_ sink: any ResourceSink, id: ResourceID, size: UInt64, written: UInt64 = 0, hash: sending XXH3) {
         self.sink = sink
         self.id = id
@@ -32,16 +32,16 @@ package final class IncomingContent: Sendable {
         self.hash = hash
     }
 
-    /// Bytes from the start that are written.
+    /// The number of written bytes from the start.
     package var written: UInt64 { self.count.value }
 
-    /// The XXH3-128 of the bytes that are written.
+    /// Returns the XXH3-128 of the written bytes.
     package func digest() -> [UInt8] { self.state.withLock { _ in self.hash.digest() } }
 
-    /// Writes the next bytes, which begin where the last ones ended, and returns how many there are now from the start.
+    /// Writes the next bytes, which start where the last ones ended. Returns the number of written bytes from the start.
     ///
-    /// Throws `protocol-violation` for bytes out of place and `too-large` beyond the declared size, with nothing written; `no-space` or
-    /// `storage` when the disk fails, after which the same bytes may be tried again; `cancelled` after `close`.
+    /// - Throws: `protocol-violation` for bytes at another offset and `too-large` beyond the declared size, with nothing written;
+    ///   `no-space` or `storage` if the disk fails, after which the same bytes may be retried; `cancelled` after `close`.
     @discardableResult
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(EarshotError) -> UInt64 {
         let result = self.state.withLock { state in
@@ -65,6 +65,6 @@ package final class IncomingContent: Sendable {
         return try result.get()
     }
 
-    /// Has nothing written any more; waits for a write that is under way.
+    /// Prevents later writes, and waits for a write in progress.
     package func close() { self.state.withLock { $0.isClosed = true } }
 }

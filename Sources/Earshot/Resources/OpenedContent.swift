@@ -1,10 +1,10 @@
-/// What was opened for a caller, for its transfers that begin within the call: those of a file have it all, and of anything else the first.
-/// Each of the others opens it anew, at its turn.
+/// A source that was opened for a caller, for the transfers that start within the call. All transfers of a file share it. Any other source
+/// goes to the first transfer, and each of the others opens the source again when its turn comes.
 ///
-/// What the walk of a large directory has found takes tens of megabytes: held for each of many receivers, they would be gigabytes. A file is one
-/// descriptor, read at any place by any number, and the caller may have removed it when the call is over.
+/// The entries of a large directory take tens of megabytes. Held for each of many receivers, they would take gigabytes. A file takes one
+/// descriptor, which any number of transfers can read at any offset. The caller may remove the file when the call is over.
 final class OpenedContent {
-    /// Where the bytes come from.
+    /// The source of the bytes.
     enum Content: Sendable {
         case source(any ResourceSource)
         case body(BodySource)
@@ -16,7 +16,7 @@ final class OpenedContent {
         self.content = content
     }
 
-    /// `nil` where another transfer has it for itself.
+    /// Returns the content, or `nil` if another transfer has taken it.
     func take() -> Content? {
         if case .source(let source) = self.content, source is SourceFile { return self.content }
         defer { self.content = nil }

@@ -2,16 +2,16 @@ internal import EarshotSafety
 internal import EarshotTree
 internal import Glibc
 
-/// What the publisher makes in people's directories before it is whole, remembered in the spool: a note for each such part, named as the
-/// part is, with the path of its directory.
+/// Notes in the spool about the publisher's unfinished parts in users' directories. Each part has a note that is named like the part and
+/// contains the path of its directory.
 ///
-/// A note is on disk before its part is made, and goes once the part has gone or has got its own name. So a daemon that was killed in
-/// between finds at its next start what it has left, in whatever directory its settings named then, and nothing that is not its own.
+/// A note is on disk before its part is created, and is removed when the part is removed or has its final name. If the daemon is killed in
+/// between, the next start finds the part, whatever directory the settings named at the time, and removes nothing else.
 struct PartNotes: Sendable {
-    /// Where the notes lie.
+    /// The directory of the notes.
     let directory: SafeDirectory
 
-    /// A random name for a part that is to be made in `place`; noted.
+    /// Returns a random name for a new part in `place`, and writes its note.
     func add(in place: SafeDirectory) throws(FileError) -> SafeName {
         let name = try PartName.random()
         let note = try self.directory.open(name, flags: O_RDWR | O_CREAT | O_EXCL)
@@ -26,16 +26,16 @@ struct PartNotes: Sendable {
         return name
     }
 
-    /// Forgets a part that has got its own name or was removed; of one that is still there, the next start has to know.
+    /// Removes the note of a part that has its final name or was removed. If the part still exists, the note stays for the next start.
     func settle(_ name: SafeName, in place: SafeDirectory) {
         guard (try? place.has(name)) == false else { return }
         _ = try? self.directory.remove(name)
     }
 
-    /// Removes what killed runs have left, and returns how much that was. Called at the start, before anything is noted.
+    /// Removes the parts that killed runs have left, and returns their number. Called at the start, before the first note is written.
     ///
-    /// Only what is noted, by its random name, and belongs to this user. Where nothing of it is found its directory may be away, such as a
-    /// disk that is not mounted: the note waits for `EarshotLimits.partNoteAge`.
+    /// Only parts that are noted by their random names and belong to this user are removed. If a part is not found, its directory may be
+    /// absent, such as a disk that is not mounted. The note then stays for `EarshotLimits.partNoteAge`.
     func removeParts(now: Int = time(nil)) -> Int {
         let names = (try? self.directory.entries()) ?? []
         return names.count { PartName.isOne($0) && self.removePart($0, now: now) }

@@ -4,11 +4,12 @@ package import FoundationEssentials
 internal import EarshotTree
 internal import Glibc
 
-/// Finding what a run that was killed has put in place and could not say so.
+/// Finding files that a killed run has published without recording it.
 extension Publisher {
-    /// Where a file is that was put into the directory at or after `since`; `nil` where it is not, and for a tree, which notes its place.
+    /// Returns the path of a file that was published into the directory at or after `since`. Returns `nil` if there is none, and for a
+    /// tree, which has a note of its destination.
     ///
-    /// It is the same file, by another name, or a copy of it that was written since then: an older one is of an earlier transfer.
+    /// A match is a hard link to the same file, or a copy of it that was written since then. An older copy belongs to an earlier transfer.
     /// - Throws: `storage`.
     package func find(
         _ content: Content, as wanted: SafeName, in destination: Destination, since: Date
@@ -18,7 +19,7 @@ extension Publisher {
             let directory = try SafeDirectory(path: destination.directory)
             let found = try Confinement.reaching([content.directory, directory]) { () throws(FileError) -> SafeName? in
                 let source = try content.directory.open(content.name)
-                // Clocks of file systems tick more slowly than others.
+                // The clocks of file systems have a lower resolution than others.
                 let earliest = Int(since.timeIntervalSince1970.rounded(.down)) - 1
                 for number in 1...SafeDirectory.numberingLimit {
                     let name = number == 1 ? wanted : wanted.numbered(number)
@@ -38,7 +39,7 @@ extension Publisher {
         let (one, other) = (try file.status(), try source.status())
         guard one.kind == .regular, one.size == other.size, one.owner == other.owner else { return false }
         if one.device == other.device, one.inode == other.inode { return true }
-        // A copy has its source's time, as far as the file system keeps it: FAT counts in steps of two seconds.
+        // A copy keeps its source's time, as far as the file system can store it: FAT has a resolution of two seconds.
         let (time, original) = (one.modified.first ?? 0, other.modified.first ?? 0)
         guard one.changed >= earliest, time >= earliest || time / 2 == original / 2 else { return false }
         var offset: UInt64 = 0
@@ -50,6 +51,6 @@ extension Publisher {
         return true
     }
 
-    /// How much is compared at once, in bytes.
+    /// The size of one comparison, in bytes.
     private static let comparedSize = 1024 * 1024
 }

@@ -4,13 +4,13 @@ internal import CLinux
 internal import EarshotTree
 internal import Glibc
 
-/// Putting directories in place: moved out of the spool at once where that is on the same file system, else copied beside their place
-/// and renamed there.
+/// Publishing directories. On the same file system, a directory is moved out of the spool in one step. Otherwise it is copied beside its
+/// destination and renamed.
 extension Publisher {
-    /// How much is copied at once, in bytes.
+    /// The size of one copy step, in bytes.
     private static let treeCopySize = 1024 * 1024
 
-    /// The same for a tree; what was replaced is left in the spool, where it goes with the rest.
+    /// Publishes a tree. A replaced directory is moved into the spool, and removed with the rest of the tree.
     func publishTree(_ content: Content, as name: SafeName, _ destination: Destination) throws(EarshotError) -> String? {
         do {
             let directory = try SafeDirectory(path: destination.directory)
@@ -29,12 +29,14 @@ extension Publisher {
         let tree = try SpooledTree(content.name, in: content.directory)
         let outer = try content.directory.subdirectory(content.name)
         let inner = try SafeName(SpooledTree.Part.tree)
-        // A directory that hands its group on to what is made in it does so for what was only moved there too.
+        // A directory with the set-group-ID bit passes its group on to new entries. The same is done for entries that were only moved
+        // there.
         let sharing = TreePermissions.Sharing(of: try directory.status())
         let moved = try Self.move(inner, of: outer, to: directory, as: name, destination.conflict)
         let placing = try moved ?? Self.copy(tree, as: name, to: directory, destination, sharing, noting: outer, notes)
         guard case .placed(let published) = placing else { return nil }
-        // It is there now, whatever becomes of its permissions: without these its owner may do more with it, and nobody else.
+        // The tree is published now, even if setting its permissions fails. Without them, its owner has more access and nobody else has
+        // any.
         if let placed = try? directory.subdirectory(published) {
             if moved != nil { try? TreePermissions.apply(tree.manifest, to: placed, sharing: sharing) }
             try? TreePermissions.applyToRoot(tree.manifest, placed, sharing: sharing)
@@ -42,22 +44,22 @@ extension Publisher {
         do {
             try directory.sync()
         } catch {
-            // A loss of power may take it away again, so nobody is told that it is there. The spool keeps its own, or the notes by which the
-            // next start finds it in the one place or the other.
+            // A loss of power may undo the publication, so it is not reported as a success. The spool keeps its content, or the notes with
+            // which the next start finds the tree in either place.
             let place = directory.subject(published).escapedForDisplay
             throw EarshotError(.storage, "it was put at \(place), and may not be on disk there: \(error)", underlying: error)
         }
         return directory.subject(published)
     }
 
-    /// What became of a directory that was to be put in place.
+    /// The outcome of publishing a directory.
     private enum Placing {
         case placed(SafeName)
-        /// The name is taken, and nothing is to be replaced or renamed.
+        /// The name is in use, and the conflict policy allows neither replacing nor renaming.
         case taken
     }
 
-    /// `nil` where the two are on different file systems.
+    /// Moves a directory to its destination. Returns `nil` if the two are on different file systems.
     private static func move(
         _ source: SafeName, of outer: SafeDirectory, to directory: SafeDirectory, as name: SafeName, _ conflict: SafeDirectory.Conflict
     ) throws -> Placing? {
@@ -74,12 +76,12 @@ extension Publisher {
         _ tree: SpooledTree, as name: SafeName, to directory: SafeDirectory, _ destination: Destination,
         _ sharing: TreePermissions.Sharing?, noting outer: SafeDirectory, _ notes: PartNotes
     ) throws -> Placing {
-        // At the offer no more was known of it than its size.
+        // At the offer, only the size of the tree was known.
         let room = tree.manifest.room(on: DiskBlocks(size: try directory.blockSize()))
         try Self.checkRoom(room, entries: UInt64(tree.manifest.count), in: directory, reserve: destination.reserve)
         let copy = try notes.add(in: directory)
         defer {
-            // What was replaced, or not wanted.
+            // Removes the replaced directory, or the copy if it is not needed.
             _ = try? TreeRemoval.remove(copy, from: directory)
             notes.settle(copy, in: directory)
         }
@@ -88,11 +90,12 @@ extension Publisher {
         try Self.copy(tree, to: root, sharing)
         var isPlaced = false
         defer {
-            // The next directory that is made there may get its number, and is not to be taken for it.
+            // Removes the note of the copy's inode: the next directory at the destination may get the same number, and must not be
+            // mistaken for the copy.
             if !isPlaced, let note = try? SafeName(SpooledTree.Part.inode) { _ = try? outer.remove(note) }
         }
         let inode = try root.status().inode
-        // By it the next start knows the copy, where this one is killed before it can say that it is there.
+        // If this run is killed before it can record the publication, the next start recognises the copy by its inode.
         try SpooledTree.note("\(inode)", as: SpooledTree.Part.inode, in: outer)
         let placing = try Self.place(copy, of: directory, as: name, in: directory, destination.conflict, noting: outer)
         if case .placed = placing { isPlaced = true }
@@ -113,12 +116,12 @@ extension Publisher {
         }
         try writer.finish()
         try TreeSync.sync(tree.manifest, in: directory)
-        // On disk with the rest: once it has its place nothing but the root is left to do.
+        // Applied before the sync, so that only the root's permissions are missing after the rename.
         try TreePermissions.apply(tree.manifest, to: directory, sharing: sharing)
         guard earshot_sync_file_system(directory.descriptor) == 0 else { throw FileError("save", directory.path) }
     }
 
-    /// Gives the directory `source` of `from` its place; where it is about to be is written down first, for the next start.
+    /// Moves the directory `source` of `from` to its destination. Notes the destination first, for the next start.
     private static func place(
         _ source: SafeName, of from: SafeDirectory, as wanted: SafeName, in directory: SafeDirectory, _ conflict: SafeDirectory.Conflict,
         noting notes: SafeDirectory
@@ -141,13 +144,13 @@ extension Publisher {
         throw FileError("find a free name for", directory.subject(wanted), code: EEXIST)
     }
 
-    /// Two entries change places at once, whatever stands there; nothing is ever missing.
+    /// Exchanges two entries atomically, whatever their kinds. Neither is missing at any time.
     static func exchange(
         _ source: SafeName, of from: SafeDirectory, with name: SafeName, in directory: SafeDirectory
     ) throws(FileError) {
         func exchange() -> Bool { earshot_exchange(from.descriptor, source.description, directory.descriptor, name.description) == 0 }
         if exchange() { return }
-        // A directory that is write-protected cannot be moved to another one, not even by its owner.
+        // A write-protected directory cannot be moved to another parent, not even by its owner.
         guard errno == EACCES, let status = try directory.status(of: name), status.kind == .directory, status.mode & 0o700 != 0o700 else {
             throw FileError("replace", directory.subject(name))
         }

@@ -3,58 +3,58 @@ package import EarshotSafety
 internal import EarshotTree
 internal import Glibc
 
-/// Puts received content, whole and checked, into the directory that a person chose for it, under the name that its sender gave.
+/// Publishes received content, complete and verified, into the directory that the user chose, under the name from the sender.
 ///
-/// The name is a `SafeName`, everything happens below the directory's descriptor, and the content appears at once or not at all: as a
-/// hard link where the spool is on the same file system, else as a copy that is on disk before it gets its name. Either way the spool
-/// keeps its own until the caller has recorded where the content is, so that no moment exists in which it is nowhere.
+/// The name is a `SafeName`, and all operations are relative to the directory's descriptor. The content appears atomically: as a hard link
+/// if the spool is on the same file system, else as a copy that is on disk before it gets its name. The spool keeps its own content until
+/// the caller has recorded the path, so that the content always exists somewhere.
 ///
-/// The directory is opened anew for each file: it may have been mounted, replaced or reconfigured since the last one. The work is long
-/// (a copy, an fsync of gigabytes), hence a thread of its own: the spool goes on meanwhile.
+/// The directory is opened again for each file, because it may have been mounted, replaced or reconfigured since the last one. Publishing
+/// takes long (a copy, an fsync of gigabytes), so it has a thread of its own, and the spool is not blocked.
 package actor Publisher {
-    /// How content is put in place.
+    /// The settings for publishing content.
     package struct Destination: Sendable, Hashable {
-        /// The directory, as it was configured.
+        /// The configured directory.
         package let directory: String
-        /// What to do when a name is taken there.
+        /// The action if a name is in use there.
         package let conflict: SafeDirectory.Conflict
-        /// The part of its file system that is left free, 0 to 1.
+        /// The part of the directory's file system to leave free, 0 to 1.
         package let reserve: Double
 
-        /// A destination from its parts.
+        /// Creates a destination from its parts.
         package init(directory: String, conflict: SafeDirectory.Conflict, reserve: Double) {
             self.directory = directory
             self.conflict = conflict
             self.reserve = reserve
         }
 
-        /// The same for what was received a while ago: what has its name by then may be newer, so that nothing is replaced.
+        /// The same destination for content that was received earlier. Nothing is replaced, because the existing file may be newer.
         var replacingNothing: Destination {
             Destination(
                 directory: self.directory, conflict: self.conflict == .overwrite ? .rename : self.conflict, reserve: self.reserve)
         }
     }
 
-    /// Where a resource's content lies in the spool.
+    /// The location of a resource's content in the spool.
     package struct Content: Sendable {
         let directory: SafeDirectory
         let name: SafeName
         let size: UInt64
-        /// Whether it is a tree.
+        /// Whether the content is a tree.
         let isTree: Bool
     }
 
-    /// How much is copied at once, in bytes.
+    /// The size of one copy step, in bytes.
     private static let copySize = 1024 * 1024
 
-    /// What it has in the making in other directories than the spool.
+    /// Notes of unfinished parts in directories outside the spool.
     let notes: PartNotes
     private let executor: ThreadExecutor
 
-    /// The publisher's own thread.
+    /// The executor of the publisher's own thread.
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
-    /// Starts the thread; what it has in the making elsewhere is noted in `notes`, a directory of the spool.
+    /// Starts the thread. `notes` is a directory of the spool for the notes of unfinished parts elsewhere.
     package init(notes: SafeDirectory) throws(EarshotError) {
         self.notes = PartNotes(directory: notes)
         self.executor = try ThreadExecutor(name: "earshot-publish")
@@ -64,13 +64,13 @@ package actor Publisher {
         self.executor.stop()
     }
 
-    /// Whether files can be put into the directory, for the start.
-    /// - Throws: `invalid-parameter` where it is missing, no directory, or not to be written to.
+    /// Checks at the start whether files can be published into the directory.
+    /// - Throws: `invalid-parameter` if it is missing, is not a directory, or is not writable.
     package static func check(_ directory: String) throws(EarshotError) {
         do throws(FileError) {
             try SafeDirectory(path: directory).checkWritable()
         } catch {
-            // The packaged service sees all but its own places as read-only, whatever the permissions there.
+            // For the packaged service, everything outside its own directories is read-only, whatever the permissions there.
             let remedy =
                 error.code == EROFS
                 ? "mount it to be written to; a service must be allowed it by ReadWritePaths in its unit (systemctl edit)"
@@ -79,11 +79,11 @@ package actor Publisher {
         }
     }
 
-    /// Gives the content its name, durably; returns the path, or `nil` where the name is taken and nothing is to be replaced or renamed.
+    /// Gives the content its name, durably. Returns the path, or `nil` if the name is in use and the policy allows neither replacing nor
+    /// renaming.
     ///
-    /// Who may read the directory may read the file: its permissions are the directory's. Readers may execute the file only if its owner could
-    /// where it came from.
-    /// - Throws: `no-space`, `storage`; nothing has appeared then, but for a directory of which it is not known whether it is on disk there.
+    /// The file's read permissions are those of the directory. Readers may execute the file only if its owner on the sender could.
+    /// - Throws: `no-space`, `storage`. Nothing has appeared then, except possibly a directory whose sync has failed.
     package func publish(_ content: Content, as name: SafeName, _ destination: Destination) throws(EarshotError) -> String? {
         content.isTree ? try self.publishTree(content, as: name, destination) : try self.publishFile(content, as: name, destination)
     }
@@ -96,7 +96,7 @@ package actor Publisher {
                 do {
                     return try Self.link(content, as: name, in: directory, destination.conflict, notes)
                 } catch let error as FileError where TemporaryFile.linkFailures.contains(error.code) {
-                    // Others may have filled the disk since the offer.
+                    // Other programs may have filled the disk since the offer.
                     try Self.checkRoom(content.size, entries: 1, in: directory, reserve: destination.reserve)
                     let part = try notes.add(in: directory)
                     defer { notes.settle(part, in: directory) }
@@ -109,7 +109,7 @@ package actor Publisher {
         }
     }
 
-    /// Removes what a run that was killed had in the making elsewhere, and returns how much that was.
+    /// Removes the unfinished parts of killed runs, and returns their number.
     package func removeLeftParts() -> Int { self.notes.removeParts() }
 
     private static func link(
@@ -117,7 +117,7 @@ package actor Publisher {
     ) throws(FileError) -> SafeName? {
         let isElsewhere = try directory.status().device != content.directory.status().device
         guard !isElsewhere else { throw FileError("link", directory.subject(name), code: EXDEV) }
-        // Replacing takes a name of its own for a moment.
+        // Replacing needs a temporary name.
         let part = conflict == .overwrite ? try notes.add(in: directory) : nil
         defer { if let part { notes.settle(part, in: directory) } }
         let file = try TemporaryFile(in: directory, linking: content.name, of: content.directory, part: part)
@@ -149,13 +149,14 @@ package actor Publisher {
         do throws(FileError) {
             try file.setMode(status.mode & 0o666 | 0o600)
         } catch let error where FileError.keepsNoPermissions(error.code) {
-            // All files have the same there.
+            // All files have the same permissions there.
         }
         file.apply(attributes)
     }
 
-    /// Whether so much fits into a directory beyond what is to be left free of its file system, where that says how large it is. Throws
-    /// `no-space` where it does not.
+    /// Checks whether content fits into a directory, in addition to the space that has to stay free. Passes if the file system does not
+    /// report its size.
+    /// - Throws: `no-space`.
     static func checkRoom(_ bytes: UInt64, entries: UInt64, in directory: SafeDirectory, reserve: Double) throws {
         let space = try directory.space()
         let usable = space.usable(reserve: reserve)
@@ -167,7 +168,7 @@ package actor Publisher {
             .noSpace, "where received files go there is room for \(left) more entries beyond the reserve, and \(entries) are needed")
     }
 
-    /// What the sender is told too: without the path.
+    /// Returns the error for a name in use. The sender receives it too, so it does not contain the path.
     package static func taken(_ name: SafeName) -> EarshotError {
         EarshotError(.conflict, "a file \"\(name.description.escapedForDisplay)\" is there already; send it under another name")
     }
@@ -183,9 +184,9 @@ package actor Publisher {
 }
 
 extension SafeDirectory.Space {
-    /// What may be taken when a part of the whole, 0 to 1, stays free.
+    /// Returns the usable part if a part of the whole, 0 to 1, has to stay free.
     func usable(reserve: Double) -> UInt64 {
-        // Some file systems name the largest number for entries without a limit, which is rounded up to one too many.
+        // Some file systems report the largest number if entries are unlimited. As a Double, that is rounded up to one too many.
         let kept = UInt64(exactly: (Double(self.total) * min(max(reserve, 0), 1)).rounded(.down)) ?? .max
         return self.free > kept ? self.free - kept : 0
     }

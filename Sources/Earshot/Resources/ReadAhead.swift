@@ -3,17 +3,17 @@ import EarshotWire
 import NIOCore
 import Synchronization
 
-/// Reads a data connection's socket on a thread of its own, a few blocks ahead of the thread that hashes and writes them, so that the
-/// network does not wait while the file system makes room.
+/// Reads a data connection's socket on a thread of its own, a few blocks ahead of the thread that hashes and writes them. The network
+/// therefore does not wait while the file system allocates space.
 final class ReadAhead: Sendable {
-    /// How many blocks there are: one is filled while one is written, and the others make up for uneven turns.
+    /// The number of blocks. One is filled while another is written, and the others compensate for uneven speed.
     static let blocks = 4
 
-    /// Safe although the compiler cannot see it: a block is touched by one thread at a time, the reading one between `empty` and `filled`,
-    /// the taking one between `filled` and `empty`.
+    /// Safe, although the compiler cannot verify it: only one thread at a time uses a block. The reading thread uses it between `empty`
+    /// and `filled`, the taking thread between `filled` and `empty`.
     private nonisolated(unsafe) let memory: UnsafeMutableRawBufferPointer
     private let counts: Mutex<[Result<Int, EarshotError>]>
-    /// Begins at 0 and is raised: Dispatch takes one that goes away below its first value for a mistake.
+    /// Created with 0 and then raised, because Dispatch treats the release of a semaphore below its initial value as an error.
     private let empty = DispatchSemaphore(value: 0)
     private let filled = DispatchSemaphore(value: 0)
     private let isStopped = Atomic(false)
@@ -28,15 +28,15 @@ final class ReadAhead: Sendable {
         self.memory.deallocate()
     }
 
-    /// Hands every block to `take`, in order, on the calling thread, to the end of the transfer.
-    /// - Throws: `not-connected` where the connection is lost, `protocol-violation`, and what `take` throws; `unavailable` without a thread.
+    /// Passes every block to `take`, in order, on the calling thread, until the end of the transfer.
+    /// - Throws: `not-connected` if the connection is lost, `protocol-violation`, any error of `take`; `unavailable` without a thread.
     static func read(
         _ reader: DataSocketReader, _ take: (UnsafeRawBufferPointer) throws(EarshotError) -> Void
     ) throws(EarshotError) {
         let ahead = ReadAhead()
         let thread = try ThreadExecutor(name: "earshot-read", isBulk: true)
         defer {
-            // Where it still reads, nothing takes any more: the socket's end wakes it, or the block that is given back.
+            // If the thread still reads, nobody takes its blocks any more. The end of the socket wakes it, or the returned block does.
             ahead.isStopped.store(true, ordering: .releasing)
             reader.socket.interrupt()
             ahead.empty.signal()

@@ -2,20 +2,20 @@ package import EarshotSafety
 import EarshotTree
 public import NIOCore
 
-/// The bytes of a received resource, for reading in pieces.
+/// The bytes of a received resource, read in pieces.
 public struct ResourceContent: Sendable {
-    /// As the sender gave it: untrusted.
+    /// The name from the sender, which is untrusted.
     public let name: String
-    /// Bytes.
+    /// The size in bytes.
     public let size: UInt64
-    /// `ALGORITHM:HEX`.
+    /// The digest as `ALGORITHM:HEX`.
     public let digest: String?
-    /// A directory's bytes are its tree (`Trees` in the protocol's specification).
+    /// The kind of the resource. The bytes of a directory are its tree (`Trees` in the protocol's specification).
     public let kind: Resource.Kind
     private let bytes: Bytes
     private let spool: Spool
 
-    /// Where it lies.
+    /// The location of the bytes.
     enum Bytes: Sendable {
         case file(OpenFile)
         case tree(SpooledTree)
@@ -30,8 +30,8 @@ public struct ResourceContent: Sendable {
         self.spool = spool
     }
 
-    /// At most `count` bytes from `offset` on; none at the end. Goes on when the resource is deleted meanwhile.
-    /// - Throws: `storage` where the spool cannot be read.
+    /// Returns at most `count` bytes from `offset`; none at the end. Reading continues to work if the resource is deleted meanwhile.
+    /// - Throws: `storage` if the spool cannot be read.
     public func read(at offset: UInt64, count: Int) async throws(EarshotError) -> ByteBuffer {
         switch self.bytes {
         case .file(let file): try await self.spool.read(file, at: offset, count: count)
@@ -39,8 +39,8 @@ public struct ResourceContent: Sendable {
         }
     }
 
-    /// A file's attributes; `nil` for a directory. A time that its sender has not told is that of its arrival.
-    /// - Throws: `storage` where the spool cannot be read.
+    /// Returns a file's attributes; `nil` for a directory. If the sender sent no time, the time is that of the file's arrival.
+    /// - Throws: `storage` if the spool cannot be read.
     package func attributes() async throws(EarshotError) -> FileAttributes? {
         switch self.bytes {
         case .file(let file): try await self.spool.attributes(file)
@@ -48,7 +48,7 @@ public struct ResourceContent: Sendable {
         }
     }
 
-    /// A directory as a tar archive (POSIX.1-2001 `pax`); `nil` for a file.
+    /// Returns a directory as a tar archive (POSIX.1-2001 `pax`); `nil` for a file.
     public func archive() -> ResourceArchive? {
         switch self.bytes {
         case .file: nil
@@ -57,13 +57,13 @@ public struct ResourceContent: Sendable {
     }
 }
 
-/// A received directory as a tar archive, for reading in pieces, once and in order.
+/// A received directory as a tar archive, read in pieces, once and in order.
 public struct ResourceArchive: Sendable {
     let archive: TreeArchive
     let spool: Spool
 
-    /// At most `count` bytes; none at the end.
-    /// - Throws: `storage` where the spool cannot be read.
+    /// Returns at most `count` bytes; none at the end.
+    /// - Throws: `storage` if the spool cannot be read.
     public func next(count: Int) async throws(EarshotError) -> ByteBuffer {
         try await self.spool.next(self.archive, count: count)
     }

@@ -2,28 +2,30 @@ import EarshotCoding
 public import EarshotCore
 public import EarshotWire
 
-/// How a transfer goes on: see ``Node/progress(of:)``. Read by one reader: each iterator begins with the present state.
+/// The progress of a transfer: see ``Node/progress(of:)``. Each iterator has one reader, and begins with the current state.
 public struct ResourceProgress: AsyncSequence, Sendable {
     let node: Node
     let id: ResourceID
 
-    /// A reader.
+    /// Creates an iterator.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(readings: TransferReadings(NodeTransfer(node: self.node, id: self.id)))
     }
 
-    /// One reader, and how far it is.
+    /// The position of one reader.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate var readings: TransferReadings<NodeTransfer>
 
-        /// The present state first, and then waits for each change; `nil` after the final state, where the task is cancelled, or the node has ended.
-        /// - Throws: `EarshotError`: `not-found` where there is no such transfer, or it was deleted.
+        /// Returns the current state first, and then waits for each change. Returns `nil` after the final state, if the task is cancelled,
+        /// or if the node has ended.
+        /// - Throws: `EarshotError`: `not-found` if there is no such transfer, or if it was deleted.
         public mutating func next() async throws -> Resource? { try await self.readings.next() }
     }
 }
 
 extension Node {
-    /// A transfer of either direction: its row as it is now, and then each time that it changes, until it is over.
+    /// Returns the progress of a transfer of either direction: its current row, and then the row after each change, until the transfer is
+    /// over.
     ///
     /// ```swift
     /// for try await resource in node.progress(of: sent.id) {
@@ -31,22 +33,22 @@ extension Node {
     /// }
     /// ```
     ///
-    /// `Resource.transferred` and `Resource.size` are bytes, `Resource.bytesPerSecond` is the pace of the last few seconds, and
-    /// `Resource.secondsLeft` whole seconds, where that can be told. What moves is told of at most four times a second; a reader that is slower
-    /// misses states in between, never the last one. That is `completed`, `cancelled` or `failed` (`Resource.State.isFinal`), and the
-    /// sequence ends after it; of one that is over already it is all that comes.
+    /// `Resource.transferred` and `Resource.size` are in bytes. `Resource.bytesPerSecond` is the speed of the last few seconds, and
+    /// `Resource.secondsLeft` is in whole seconds, if it can be estimated. Progress is reported at most four times a second. A slow reader
+    /// misses intermediate states, but never the final one. The final state is `completed`, `cancelled` or `failed`
+    /// (`Resource.State.isFinal`), and the sequence ends after it. For a finished transfer, the sequence has only the final state.
     ///
-    /// The sequence ends with the task too, or with the node, and the transfer goes on: ``removeResource(_:)`` cancels it. It throws an
-    /// `EarshotError` with `not-found` where there is no such transfer, or it was deleted before its end could be read.
+    /// The sequence also ends with the task, or with the node. The transfer then continues; ``removeResource(_:)`` cancels it. The
+    /// sequence throws an `EarshotError` with `not-found` if there is no such transfer, or if it was deleted before its end could be read.
     public nonisolated func progress(of id: ResourceID) -> ResourceProgress { ResourceProgress(node: self, id: id) }
 
-    /// What happens from now on, and the row as it is now: nothing falls between the two, and nothing of before comes after it.
+    /// Returns a subscription and the current row. No event falls between the two, and the subscription has no earlier event.
     fileprivate func reading(_ id: ResourceID) throws(EarshotError) -> (events: EventLog.Subscription, row: Resource) {
         (self.events.subscribe(), try self.resource(id))
     }
 }
 
-/// One of a node's transfers.
+/// A transfer of a node.
 private struct NodeTransfer: TransferSource {
     let node: Node
     let id: ResourceID

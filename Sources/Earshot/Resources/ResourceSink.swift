@@ -1,45 +1,46 @@
 internal import EarshotSafety
 internal import EarshotTree
 
-/// Where an incoming resource lies until it is whole, for a thread that may wait for a disk: written in order, each byte once.
+/// The storage of an incoming resource until it is complete, for a thread that may wait for a disk. It is written in order, each byte
+/// once.
 ///
-/// A file (`OpenFile`) or anything else that takes one row of bytes. It checks neither order nor size: that is ``IncomingContent``'s part.
+/// A file (`OpenFile`) or another destination for a sequence of bytes. It checks neither order nor size, which ``IncomingContent`` does.
 package protocol ResourceSink: Sendable {
-    /// Writes all the bytes, the first of them at the offset. Bytes that could not be written may be written again.
-    /// - Throws: `no-space`, `storage`; what else the bytes themselves are refused for.
+    /// Writes all the bytes, starting at the offset. Bytes that could not be written may be retried.
+    /// - Throws: `no-space`, `storage`; another error if the bytes themselves are refused.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(EarshotError)
 
-    /// Fills `buffer` with what was written at the offset and returns how many bytes; fewer only at the end of what was written.
+    /// Fills `buffer` with written bytes from the offset. Returns their number, which is smaller only at the end of the written bytes.
     /// - Throws: `storage`.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(EarshotError) -> Int
 
-    /// How many bytes from the start were written, by this process or an earlier one.
+    /// Returns the number of bytes from the start that this or an earlier process has written.
     /// - Throws: `storage`.
     func length() throws(EarshotError) -> UInt64
 
-    /// Gives back what was set aside on the disk for bytes that have not come, and counts what is there; nothing is written meanwhile.
+    /// Releases the disk space that is reserved for missing bytes, and counts the rest. Must not run concurrently with a write.
     /// - Throws: `storage`.
     func release() throws(EarshotError)
 
-    /// Everything was written: waits until it is on disk.
+    /// Waits until all written bytes are on disk.
     /// - Throws: `no-space`, `storage`.
     func sync() throws(EarshotError)
 }
 
-/// An incoming file, as the spool's own.
+/// An incoming file in the spool.
 struct SpoolFile: ResourceSink {
     let file: OpenFile
     let blocks: DiskBlocks
-    /// Counts what is on the disk: what was set aside there at the start, or what is written.
+    /// Counts the disk space in use: the space reserved at the start, or the written bytes.
     let spent: SpoolLedger.Spent
-    /// What the file has once it is whole, where its sender has told that.
+    /// The final attributes of the file, if its sender has sent them.
     private let attributes: FileAttributes?
-    /// Whether the file system has set it aside, so that what is free there is without it. Where it cannot (NFS, sshfs, ZFS), or takes as
-    /// long for it as for writing, the ledger counts what is promised; the write that does not fit then, because others have filled the disk,
-    /// is the one that fails.
+    /// Whether the file system has reserved the space, so that its free space excludes the file. If it cannot (NFS, sshfs, ZFS), or if
+    /// reserving takes as long as writing, the ledger counts the promised space. If other programs have filled the disk by then, the write
+    /// fails.
     private let isReserved: Bool
 
-    /// Has the whole size set aside for an open file, where the file system can, and the file is to have no holes.
+    /// Reserves the whole size for an open file, if the file system can, and if the file has no holes.
     init(
         _ file: OpenFile, size: UInt64, _ attributes: FileAttributes? = nil, in directory: SafeDirectory, on blocks: DiskBlocks,
         _ spent: SpoolLedger.Spent
@@ -52,7 +53,7 @@ struct SpoolFile: ResourceSink {
         self.count(self.isReserved ? size : try file.status().size)
     }
 
-    /// One that was interrupted, to be looked at.
+    /// Opens an interrupted file for inspection.
     init(_ file: OpenFile, on blocks: DiskBlocks, _ spent: SpoolLedger.Spent) {
         self.file = file
         self.blocks = blocks

@@ -2,30 +2,30 @@ package import EarshotSafety
 package import EarshotWire
 package import NIOCore
 
-/// What is sent as one resource, for a thread that may wait for a disk: its bytes at any offset, as often as needed.
+/// The content of one outgoing resource, for a thread that may wait for a disk. Its bytes can be read at any offset, any number of times.
 ///
-/// A file (``SourceFile``) or anything else that is laid out as one row of bytes. Several threads may read at once: one that sends, and
-/// one that hashes.
+/// A file (``SourceFile``) or another sequence of bytes. Several threads may read at once: one that sends and one that hashes.
 package protocol ResourceSource: Sendable {
-    /// Bytes in all, fixed when the source was opened.
+    /// The total size in bytes, fixed when the source was opened.
     var size: UInt64 { get }
 
-    /// What tells this content from another one at the same place: equal stamps, the same bytes as far as can be told without reading them.
+    /// A mark that identifies this version of the content. Equal stamps mean equal bytes, as far as that can be determined without reading
+    /// them.
     var stamp: String { get }
 
-    /// A file's attributes; `nil` of anything else.
+    /// The attributes of a file; `nil` for other sources.
     var attributes: FileAttributes? { get }
 
-    /// Fills `buffer` with the bytes at the offset and returns how many; fewer only at the end.
-    /// - Throws: `source-changed` where there are fewer bytes than `size` said; `storage` when the disk fails.
+    /// Fills `buffer` with the bytes at the offset. Returns their number, which is smaller only at the end.
+    /// - Throws: `source-changed` if there are fewer bytes than `size`; `storage` if the disk fails.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(EarshotError) -> Int
 
-    /// Where the bytes from the offset on lie in an open file, for the kernel to send: at most `count`, at least one; `nil` where they
-    /// must be read.
+    /// Returns the location of the bytes from the offset in an open file, for the kernel to send: at least one and at most `count` bytes.
+    /// Returns `nil` if the bytes have to be read.
     /// - Throws: as `read`.
     func extent(at offset: UInt64, count: UInt64) throws(EarshotError) -> FileExtent?
 
-    /// Makes sure that nothing has changed since it was opened; called once everything was read.
+    /// Checks that the source has not changed since it was opened. Called when everything has been read.
     /// - Throws: `source-changed`, `storage`.
     func verify() throws(EarshotError)
 }
@@ -34,16 +34,16 @@ extension ResourceSource {
     package var attributes: FileAttributes? { nil }
 }
 
-/// A run of bytes in an open file.
+/// A range of bytes in an open file.
 package struct FileExtent: Sendable {
-    /// The file; open while this value lives.
+    /// The file, which is open while this value exists.
     package let file: OpenFile
-    /// Where the run begins, in bytes from the file's start.
+    /// The start of the range, in bytes from the file's start.
     package let offset: UInt64
-    /// Its length in bytes.
+    /// The length of the range in bytes.
     package let count: UInt64
 
-    /// A run from its parts.
+    /// Creates a range from its parts.
     package init(file: OpenFile, offset: UInt64, count: UInt64) {
         self.file = file
         self.offset = offset
@@ -51,18 +51,18 @@ package struct FileExtent: Sendable {
     }
 }
 
-/// Where the bytes of an outgoing resource come from as the node reads them: once, in order, hashed on the way.
+/// The content of an outgoing resource for the node: read once, in order, and hashed while it is read.
 package protocol OutgoingContent: Sendable {
-    /// The same for a thread that may block; `nil` where the bytes can only be awaited.
+    /// The source for a thread that may block; `nil` if the bytes can only be awaited.
     var source: (any ResourceSource)? { get }
-    /// At most `count` of the bytes at `offset`, which is where the last read ended.
+    /// Returns at most `count` of the bytes at `offset`, which is the end of the last read.
     func read(at offset: UInt64, count: Int) async throws(EarshotError) -> ByteBuffer
-    /// The XXH3-128 of the first `count` bytes, to compare with what the receiver holds; `nil` where they cannot be read again.
+    /// Returns the XXH3-128 of the first `count` bytes, to compare with the receiver's; `nil` if they cannot be read again.
     func prefixDigest(_ count: UInt64) async throws(EarshotError) -> [UInt8]?
-    /// Sends all from the offset on over a data connection, and closes it; `false` where that is lost before everything was handed to the
-    /// kernel. `sent` is how far it has come.
+    /// Sends all bytes from the offset over a data connection, and closes it. Returns `false` if the connection is lost before all bytes
+    /// were passed to the kernel. `sent` counts the progress.
     /// - Throws: as `read`.
     func send(from offset: UInt64, over connection: DataConnection, counting sent: TransferCount) async throws(EarshotError) -> Bool
-    /// All was read: the digest of the whole, once the source has been found unchanged.
+    /// Checks that the source has not changed, and returns the digest of the whole. Called when everything has been read.
     func finish(_ algorithm: ResourceEnd.DigestAlgorithm) async throws(EarshotError) -> [UInt8]
 }

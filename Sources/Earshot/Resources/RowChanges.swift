@@ -1,8 +1,8 @@
 import EarshotCore
 import EarshotWire
 
-/// What is to be written of transfers' rows in one transaction, the latest of each: of a row that was made, changed ten times and removed
-/// before the disk had time for it, nothing is written at all. A value.
+/// Changes of transfers' rows for one transaction, with the latest version of each row. If a row is created, changed ten times and removed
+/// before the disk is ready, nothing is written at all.
 struct RowChanges {
     private enum Going {
         case put(StoredTransfer)
@@ -11,11 +11,11 @@ struct RowChanges {
 
     private struct Entry {
         let place: Int
-        /// Made here: the store has never seen it.
+        /// Whether the row is new: the store has never seen it.
         var isNew = false
         var isRemoved = false
         var row: Resource?
-        /// What its transfer needs to go on.
+        /// The data with which the transfer can be resumed.
         var going: Going?
         var ended: EndedTransfer?
     }
@@ -23,7 +23,7 @@ struct RowChanges {
     private var entries: [ResourceID: Entry] = [:]
     private var places = 0
 
-    /// Rows that something is written of.
+    /// The number of rows with changes.
     var count: Int { self.entries.count }
     var ids: [ResourceID] { Array(self.entries.keys) }
 
@@ -36,7 +36,7 @@ struct RowChanges {
         }
     }
 
-    /// A row as it is now; `isNew` where the store has none of this id.
+    /// Records the current version of a row; `isNew` if the store has no row with this id.
     mutating func put(_ row: Resource, isNew: Bool = false) {
         self.change(row.id) { entry in
             if isNew, entry.row == nil, entry.going == nil, !entry.isRemoved { entry.isNew = true }
@@ -44,13 +44,13 @@ struct RowChanges {
         }
     }
 
-    /// What a transfer needs to go on.
+    /// Records the data with which a transfer can be resumed.
     mutating func put(_ stored: StoredTransfer) { self.change(stored.id) { $0.going = .put(stored) } }
 
-    /// A transfer does not go on.
+    /// Records that a transfer will not be resumed.
     mutating func removeTransfer(_ id: ResourceID) { self.change(id) { $0.going = $0.isNew ? nil : .remove } }
 
-    /// A row goes, and its end is remembered where its sender may ask again.
+    /// Records that a row is removed. `ended` is persisted if the transfer's sender may ask again.
     mutating func remove(_ id: ResourceID, _ ended: EndedTransfer?) {
         self.change(id) { entry in
             entry.row = nil
@@ -69,7 +69,7 @@ struct RowChanges {
         self.entries[id] = entry
     }
 
-    /// What the store has to do.
+    /// The operations for the store.
     var changes: [StoreOperation] {
         self.entries.sorted { $0.value.place < $1.value.place }.flatMap { id, entry -> [StoreOperation] in
             var changes: [StoreOperation] = []

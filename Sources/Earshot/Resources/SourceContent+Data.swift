@@ -1,7 +1,8 @@
 import EarshotWire
 import NIOCore
 
-/// Sending a source over a data connection, on the source's thread: by the kernel in plaintext, through buffers over TLS.
+/// Sending a source over a data connection, on the source's thread. For plaintext, the kernel sends; for TLS, the bytes go through
+/// buffers.
 extension SourceContent {
     package func send(
         from offset: UInt64, over connection: DataConnection, counting sent: TransferCount
@@ -27,7 +28,7 @@ extension SourceContent {
     }
 
     private func send(from offset: UInt64, to socket: DataSocket, counting sent: TransferCount) throws(EarshotError) -> Bool {
-        // On whole pages: the kernel copies to them at half the cost.
+        // Page-aligned, because the kernel copies to whole pages at half the cost.
         let block = UnsafeMutableRawBufferPointer.allocate(byteCount: EarshotLimits.dataBlock, alignment: 4096)
         defer { block.deallocate() }
         var position = offset
@@ -35,7 +36,7 @@ extension SourceContent {
             let count: UInt64
             if let extent = try self.bytes.extent(at: position, count: EarshotLimits.dataExtent) {
                 count = extent.count
-                // Before the kernel sends it: then the receiver finds it in a cache, where both are on one machine.
+                // Hashed before the kernel sends it. If both peers are on one machine, the receiver then finds the bytes in a cache.
                 try self.hash(upTo: position + count, through: block)
                 guard try socket.send(extent) else { return false }
             } else {

@@ -3,26 +3,25 @@ package import NIOCore
 
 internal import Crypto
 
-/// A ``ResourceSource`` read and hashed for callers that must not wait for a disk.
+/// A ``ResourceSource`` that is read and hashed for callers that must not wait for a disk.
 ///
-/// It runs on a thread of its own, because a read may wait for a disk, or for ever for a server that has gone: no other source is to wait
-/// with it.
+/// It has a thread of its own. A read may wait for a disk, or forever for a server that is gone, and must not block other sources.
 package actor SourceContent: OutgoingContent {
-    /// What is read.
+    /// The source that is read.
     package nonisolated let source: (any ResourceSource)?
 
     private nonisolated let executor: ThreadExecutor
     let bytes: any ResourceSource
     private let hash: XXH3
-    /// Bytes from the start that are in the hash.
+    /// The number of bytes from the start that are in the hash.
     private var hashed: UInt64 = 0
 
-    /// The thread.
+    /// The executor of the thread.
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
-    /// Starts the thread. A large source may keep it busy for long.
+    /// Starts the thread. A large source may keep it busy for a long time.
     ///
-    /// Throws `unavailable` without memory or a thread.
+    /// - Throws: `unavailable` without memory or a thread.
     package init(_ source: any ResourceSource) throws(EarshotError) {
         self.hash = try XXH3()
         self.source = source
@@ -35,15 +34,15 @@ package actor SourceContent: OutgoingContent {
         self.executor.stop()
     }
 
-    /// Reads up to `count` bytes at the offset; fewer, or none, only at the end of the size that it had when opened.
+    /// Reads up to `count` bytes at the offset. Returns fewer, or none, only at the end of the size at which the source was opened.
     ///
-    /// Throws `source-changed` when the file has become shorter, `storage` when the disk fails.
+    /// - Throws: `source-changed` if the file has become shorter, `storage` if the disk fails.
     package func read(at offset: UInt64, count: Int) throws(EarshotError) -> ByteBuffer {
         guard offset < self.bytes.size else { return ByteBuffer() }
         let wanted = min(Int(clamping: self.bytes.size - offset), max(count, 0), Spool.readLimit)
         let bytes = self.bytes
         let buffer = try ByteBuffer.filled(count: wanted) { space throws(EarshotError) in try bytes.read(into: space, at: offset) }
-        // Only what follows on what is hashed: a second reading of the same place must not count twice.
+        // Hash only the bytes that follow the hashed ones: a second read of the same place must not count twice.
         if offset == self.hashed {
             self.hash.update(buffer)
             self.hashed += UInt64(buffer.readableBytes)
@@ -51,7 +50,7 @@ package actor SourceContent: OutgoingContent {
         return buffer
     }
 
-    /// Reads and hashes what was not hashed yet, up to an offset, through the caller's memory: one block for a whole transfer.
+    /// Reads and hashes the remaining bytes up to an offset. `block` is the caller's buffer, which is allocated once per transfer.
     func hash(upTo end: UInt64, through block: UnsafeMutableRawBufferPointer) throws(EarshotError) {
         while self.hashed < end {
             let wanted = min(UInt64(block.count), end - self.hashed)
@@ -62,9 +61,9 @@ package actor SourceContent: OutgoingContent {
         }
     }
 
-    /// The XXH3-128 of the first `count` bytes; `nil` where more than these were read before, or there are fewer.
+    /// Returns the XXH3-128 of the first `count` bytes. Returns `nil` if more bytes have already been hashed, or if the source has fewer.
     ///
-    /// Works in pieces, so that others read in between. Throws as `read`.
+    /// Works in pieces, so that other reads run in between. Throws as `read`.
     package func prefixDigest(_ count: UInt64) async throws(EarshotError) -> [UInt8]? {
         guard self.hashed <= count, count <= self.bytes.size else { return nil }
         while self.hashed < count {
@@ -75,9 +74,10 @@ package actor SourceContent: OutgoingContent {
         return self.hash.digest()
     }
 
-    /// The digest of the whole, which must not have changed since it was opened; reads what was not read yet, and all of it once more for
-    /// another algorithm than XXH3.
+    /// Checks that the source has not changed since it was opened, and returns the digest of the whole. Reads the remaining bytes, or all
+    /// bytes again for an algorithm other than XXH3.
     ///
+    /// - Throws: `source-changed`.
     /// Throws `source-changed`.
     package func finish(_ algorithm: ResourceEnd.DigestAlgorithm) async throws(EarshotError) -> [UInt8] {
         let digest: [UInt8]
@@ -106,12 +106,12 @@ package actor SourceContent: OutgoingContent {
 }
 
 extension ByteBuffer {
-    /// A buffer of its own that `fill` has filled, which returns how many bytes it has put there.
+    /// Returns a new buffer that `fill` has filled. `fill` returns the number of bytes.
     static func filled<Failure: Error>(
         count: Int, by fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) -> ByteBuffer {
         var buffer = ByteBufferAllocator().buffer(capacity: max(count, 0))
-        // Not thrown through the closure: Swift 6.3 crashes on a typed error that passes through a rethrowing function.
+        // Stored instead of thrown: Swift 6.3 crashes on a typed error that passes through a rethrowing function.
         var failure: Failure?
         buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: max(count, 0)) { space in
             do throws(Failure) {

@@ -1,24 +1,24 @@
 package import EarshotSafety
 internal import Glibc
 
-/// An ordinary file that is being sent: held open, read at offsets, and known for changed if it changes meanwhile.
+/// A regular file that is being sent. It stays open, is read at offsets, and detects changes of the file.
 package final class SourceFile: ResourceSource {
-    /// The last component of the path, fit to be a file's name elsewhere.
+    /// The last component of the path, which is valid as a file name elsewhere.
     package let name: String
-    /// Bytes, when it was opened.
+    /// The size in bytes when the file was opened.
     package let size: UInt64
     package let stamp: String
     package let attributes: FileAttributes?
-    /// Which file it is.
+    /// The identity of the file on its file system.
     let identity: FileStatus.Identity
 
     private let file: OpenFile
     private let modified: [Int]
 
-    /// Opens a file to send it.
+    /// Opens a file for sending.
     ///
-    /// Throws `invalid-source` for what is no ordinary file that we may read, and `name-rejected` when its name could not be a file's name
-    /// elsewhere.
+    /// - Throws: `invalid-source` if it is not a readable regular file, and `name-rejected` if its name is not valid as a file name
+    ///   elsewhere.
     package init(path: String) throws(EarshotError) {
         self.name = try Self.name(path)
         self.file = try Self.open(path)
@@ -43,9 +43,9 @@ package final class SourceFile: ResourceSource {
         }
     }
 
-    /// The last component of a path, as a name elsewhere.
+    /// Returns the last component of a path as a name for use elsewhere.
     static func name(_ path: String) throws(EarshotError) -> String {
-        // By bytes: "/" with a combining mark behind it is another Character, but the kernel's separator all the same.
+        // Searches bytes: "/" with a combining mark is another Character, but still the kernel's separator.
         let bytes = path.utf8
         let start = bytes.lastIndex(of: UInt8(ascii: "/")).map { bytes.index(after: $0) } ?? bytes.startIndex
         let last = String(path[start...])
@@ -61,7 +61,7 @@ package final class SourceFile: ResourceSource {
 
     private static func open(_ path: String) throws(EarshotError) -> OpenFile {
         guard !path.utf8.contains(0) else { throw EarshotError(.invalidSource, "a path has no NUL in it") }
-        // Looked at before it is opened, because opening some devices does something; what counts is the look after.
+        // Checked before opening, because opening some devices has side effects. The check after opening is the decisive one.
         if let status = FileStatus(path: path) { try Self.check(status, path) }
         let descriptor = Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else {

@@ -1,18 +1,18 @@
 internal import EarshotSafety
 internal import Synchronization
 
-/// Opens what is to be sent, each path on a thread that is there for as long as that takes: walking a large directory takes a while, and a
-/// path on a server that has gone may wait for ever. Neither holds up the others.
+/// Opens sources, each path on a temporary thread. Walking a large directory takes a while, and a path on a server that is gone may block
+/// forever. Neither delays other paths.
 ///
-/// Nothing ends a thread that waits for such a server. So there are few at a time, and fewer of one path, which a program may ask for again
-/// and again; what is beyond waits, and costs no thread.
+/// A thread that waits for such a server cannot be ended. The number of threads is therefore limited, and so is the number for one path,
+/// which a program may request repeatedly. Further requests wait without a thread.
 final class SourceOpening: Sendable {
-    /// How many are being opened at a time: what is moving to eight peers, all of it on one server that has gone.
+    /// The maximum number of paths that are opened at once. It allows for transfers to eight peers, all from one server that is gone.
     static let limit = 64
-    /// How many of them are one path.
+    /// The maximum number of these for one path.
     static let pathLimit = 4
 
-    /// What a path leads to, opened to be sent.
+    /// An opened source.
     struct Opened: Sendable {
         let source: any ResourceSource
         let name: String
@@ -20,21 +20,21 @@ final class SourceOpening: Sendable {
         let identity: FileStatus.Identity
     }
 
-    /// A path, and who waits for it.
+    /// A path and its waiting caller.
     private struct Request: Sendable {
         let path: String
         let answer: CheckedContinuation<Result<Opened, EarshotError>, Never>
     }
 
     private struct State {
-        /// How many are being opened.
+        /// The number of paths that are being opened.
         var count = 0
-        /// The same by path; no path has 0.
+        /// The number of threads by path. No entry is 0.
         var counts: [String: Int] = [:]
-        /// Those that wait for their turn, in order.
+        /// Waiting requests, in order.
         var waiting: [Request] = []
 
-        /// Takes a new one up; `false` where it has to wait.
+        /// Starts a request. Returns `false` if it has to wait.
         mutating func begin(_ request: Request) -> Bool {
             guard self.hasRoom(for: request.path) else {
                 self.waiting.append(request)
@@ -44,7 +44,7 @@ final class SourceOpening: Sendable {
             return true
         }
 
-        /// One is open, or cannot be opened; gives the one that begins instead. There is never room for two.
+        /// Ends a request. Returns the waiting request that starts instead; there is never room for two.
         mutating func end(_ path: String) -> Request? {
             self.count -= 1
             let left = (self.counts[path] ?? 1) - 1
@@ -70,16 +70,16 @@ final class SourceOpening: Sendable {
     private let state = Mutex(State())
     private let look: @Sendable (String) throws(EarshotError) -> Opened
 
-    /// `look` opens one, and may take as long as it likes.
+    /// Creates an opener with `look`, which opens a path and may block.
     init(_ look: @escaping @Sendable (String) throws(EarshotError) -> Opened) {
         self.look = look
     }
 
     /// Opens a file or a directory.
-    /// - Throws: `invalid-source` for what is neither or cannot be read; `name-rejected`; as `TreeSource`; `unavailable` without a thread.
+    /// - Throws: `invalid-source` if it is neither or cannot be read; `name-rejected`; as `TreeSource`; `unavailable` without a thread.
     static func open(_ path: String) async throws(EarshotError) -> Opened { try await Self.shared.open(path) }
 
-    /// The same, as `look` does it.
+    /// Opens a path with `look`.
     func open(_ path: String) async throws(EarshotError) -> Opened {
         let result = await withCheckedContinuation { (answer: CheckedContinuation<Result<Opened, EarshotError>, Never>) in
             let request = Request(path: path, answer: answer)
@@ -88,14 +88,15 @@ final class SourceOpening: Sendable {
         return try result.get()
     }
 
-    /// On a new thread. Where there is none to be had, that is the answer, also to those whose turn comes by it.
+    /// Starts a request on a new thread. If no thread can be created, that is the answer, also for the waiting requests that would start
+    /// next.
     private func start(_ first: Request) {
         var next: Request? = first
         while let request = next {
             do throws(EarshotError) {
                 let thread = try ThreadExecutor(name: "earshot-walk")
                 thread.run { self.work(request) }
-                // Behind that.
+                // Ends the thread after this work.
                 thread.stop()
                 return
             } catch {
@@ -105,7 +106,7 @@ final class SourceOpening: Sendable {
         }
     }
 
-    /// One after the other, as long as there are some that wait.
+    /// Handles requests one after another, until none waits.
     private func work(_ first: Request) {
         var next: Request? = first
         while let request = next {

@@ -5,13 +5,13 @@ internal import EarshotTree
 internal import Glibc
 internal import NIOCore
 
-/// What an interrupted transfer leaves in the spool, and how it goes on from there.
+/// Interrupted transfers in the spool, and resuming them.
 ///
-/// The length of a partial file is what was written to it: reserving space does not change it. Whether those bytes are the right ones
-/// the sender says, who compares their digest with that of its source.
+/// The length of a partial file is the number of bytes written to it, because reserving space does not change it. The sender decides
+/// whether these bytes are correct, by comparing their digest with that of its source.
 extension Spool {
-    /// Stops a running transfer and keeps what has arrived until it is resumed or abandoned; the room for the rest is free for others. One
-    /// whose content is being checked or saved stays as it is.
+    /// Stops a running transfer, and keeps the received bytes until it is resumed or abandoned. The space for the remainder is released. A
+    /// transfer whose content is being verified or saved is not changed.
     package func pause(_ id: ResourceID) {
         guard let transfer = self.transfers[id], !transfer.isFinishing else { return }
         transfer.content.close()
@@ -20,17 +20,19 @@ extension Spool {
         self.shrink(id, transfer.content.sink)
     }
 
-    /// Where what was set aside on the disk cannot be given back, it goes on counting.
+    /// If the space reserved on the disk cannot be released, it still counts.
     private func shrink(_ id: ResourceID, _ sink: any ResourceSink) {
         try? sink.release()
         self.ledger.shrink(id)
     }
 
-    /// Has an interrupted transfer run again behind what has arrived; `nil` where nothing has, or nothing that can be used: then it is
-    /// gone, and the transfer may begin anew. `listed` as for `begin`.
+    /// Resumes an interrupted transfer after the received bytes. Returns `nil` if there are none, or none that can be used. The transfer
+    /// is then abandoned, and may start again. For `listed`, see `begin`.
     ///
-    /// Reads and hashes what is here, in pieces, so that other transfers go on meanwhile. Abandoned in between, it gives `nil`. Throws
-    /// `no-space` where there is no room for the rest any more; then it is gone, too.
+    /// Reads and hashes the received bytes in pieces, so that other transfers continue. If the transfer is abandoned in between, this
+    /// returns `nil`.
+    ///
+    /// - Throws: `no-space` if there is no more room for the remainder. The transfer is then abandoned as well.
     package func resume(
         _ id: ResourceID, size: UInt64, _ allowance: Allowance, attributes: FileAttributes? = nil,
         listed: (@Sendable (Int) -> Void)? = nil
@@ -59,7 +61,7 @@ extension Spool {
             self.paused[id] = nil
             return ResourceHeld(count: count, digest: digest)
         } catch {
-            // What cannot be read is received again, and what has no room any more is not.
+            // Content that cannot be read is received again. Content for which there is no room is not.
             self.abandon(id)
             let error = Self.error(error)
             if error.code == .noSpace { throw error }
@@ -67,7 +69,7 @@ extension Spool {
         }
     }
 
-    /// A partial content to be written to, with its room set aside again; `nil` where there is none.
+    /// Opens a partial content for writing, and reserves its space again. Returns `nil` if there is none.
     private func reopen(
         _ id: ResourceID, size: UInt64, _ allowance: Allowance, _ attributes: FileAttributes?, listed: (@Sendable (Int) -> Void)?
     ) throws(EarshotError) -> (any ResourceSink)? {
@@ -86,23 +88,23 @@ extension Spool {
         }
     }
 
-    /// What an earlier run has left of a peer's transfer.
+    /// A peer's transfer from an earlier run.
     package struct Left: Sendable, Hashable {
-        /// Declared, in bytes.
+        /// The declared size, in bytes.
         package let size: UInt64
-        /// Who sends it.
+        /// The sender.
         package let peer: PeerID
 
-        /// From its parts.
+        /// Creates a value from its parts.
         package init(size: UInt64, peer: PeerID) {
             self.size = size
             self.peer = peer
         }
     }
 
-    /// Takes up what an earlier run left of these, and returns how much of each is here, in bytes. Called once, before `sweep`.
+    /// Adopts the given transfers of an earlier run, and returns the number of received bytes of each. Called once, before `sweep`.
     ///
-    /// Content that was whole already, but of which nothing was recorded before that run ended, counts as interrupted at its end.
+    /// Content that was already complete, but not recorded before that run ended, counts as interrupted at its end.
     package func adopt(_ left: [ResourceID: Left]) -> [ResourceID: UInt64] {
         var lengths: [ResourceID: UInt64] = [:]
         for (id, left) in left {
@@ -121,7 +123,7 @@ extension Spool {
         return lengths
     }
 
-    /// A partial content as it lies there, to be looked at; `nil` where there is none.
+    /// Opens a partial content for inspection; `nil` if there is none.
     private func openPartial(
         _ id: ResourceID, size: UInt64, _ spent: SpoolLedger.Spent
     ) throws(EarshotError) -> (any ResourceSink)? {
@@ -135,7 +137,7 @@ extension Spool {
         }
     }
 
-    /// Whether a partial content is a directory; `nil` where there is none.
+    /// Returns whether a partial content is a directory; `nil` if there is none.
     private func isPartialTree(_ id: ResourceID) throws(EarshotError) -> Bool? {
         do {
             let name = try Self.name(id)
@@ -150,9 +152,9 @@ extension Spool {
 
     // MARK: Outgoing content
 
-    /// A content that was written as an incoming one is whole, and is to be sent from here: brings it to disk and returns its path.
+    /// Syncs a complete content that was written like an incoming one, and keeps it for sending. Returns its path.
     ///
-    /// Throws `invalid-parameter` where bytes are missing; `no-space`, `storage`. When it throws, the content is gone.
+    /// - Throws: `invalid-parameter` if bytes are missing; `no-space`, `storage`. If this throws, the content is gone.
     package func keepForSending(_ id: ResourceID) async throws(EarshotError) -> String {
         guard let transfer = self.transfers[id], !transfer.isFinishing else { throw Self.unknown(id) }
         self.transfers[id]?.isFinishing = true
@@ -175,11 +177,11 @@ extension Spool {
         }
     }
 
-    /// Where an outgoing content lies.
+    /// Returns the path of an outgoing content.
     package nonisolated func outgoingPath(_ id: ResourceID) -> String { "\(self.outgoing.path)/\(id)" }
 
-    /// Has an outgoing content lie there under these ids too, each of which is dropped by itself: it takes its room once. On disk when this
-    /// returns; when it throws, it lies there under its own alone.
+    /// Adds names for an outgoing content under other ids. The names are dropped independently, and the content takes its space once. When
+    /// this returns, the names are on disk. If it throws, only the content's own name remains.
     package func share(_ id: ResourceID, with others: [ResourceID]) throws(EarshotError) {
         var made: [ResourceID] = []
         do {
@@ -195,7 +197,7 @@ extension Spool {
         }
     }
 
-    /// Drops an outgoing content; nothing happens when there is none.
+    /// Drops an outgoing content, if there is one.
     package func dropOutgoing(_ id: ResourceID) {
         guard let name = try? Self.name(id), let file = try? self.outgoing.status(of: name), file.kind == .regular else { return }
         guard (try? self.outgoing.remove(name)) == true, file.links <= 1 else { return }

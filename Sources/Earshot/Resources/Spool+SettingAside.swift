@@ -2,14 +2,14 @@ internal import EarshotSafety
 internal import EarshotWire
 internal import Glibc
 
-/// Content that no database knows of.
+/// Content that is unknown to the database.
 extension Spool {
-    /// Gives the completed and the outgoing content of a state directory other names beside the spool's own, before that is opened, and tells
-    /// `moved` where each of the two is then, unless there is none of it. On disk when this returns.
+    /// Renames the completed and the outgoing content of a state directory to new names beside the spool's own, before the spool is
+    /// opened. Calls `moved` with the new path of each, unless it is empty. When this returns, the renames are on disk.
     ///
-    /// For a database that is about to be made: what is there was acknowledged under one that is gone, to its sender or to the caller who
-    /// has queued it, and may be the only copy, while a sweep would take it for left over. From then on it is the person's: no start looks at
-    /// it, and it counts for no quota.
+    /// Used before a new database is created. The content was acknowledged under the lost database, to its sender or to the caller that
+    /// queued it. It may be the only copy, but a sweep would treat it as left over. The moved content belongs to the user: no later start
+    /// touches it, and it does not count towards the quota.
     static func setAside(in directory: String, _ moved: (String) -> Void) throws(EarshotError) {
         do {
             let spool = try SafeDirectory(path: "\(directory)/spool", create: 0o700)

@@ -2,12 +2,12 @@ package import EarshotSafety
 internal import EarshotWire
 
 extension Spool {
-    /// Opens an outgoing content to send it: on the spool's thread, which waits for the spool's disk anyway, and for no other one.
+    /// Opens an outgoing content for sending. Runs on the spool's thread, which only ever waits for the spool's disk.
     ///
-    /// Throws `invalid-source` where it is not there.
+    /// - Throws: `invalid-source` if the content is missing.
     func outgoingSource(_ id: ResourceID) throws(EarshotError) -> SourceFile { try SourceFile(path: self.outgoingPath(id)) }
 
-    /// The attributes of an open content. Without its sender's word the time is that of its arrival.
+    /// Returns the attributes of an open content. If its sender sent no time, the time is that of its arrival.
     package func attributes(_ file: OpenFile) throws(EarshotError) -> FileAttributes {
         do {
             return try file.attributes()

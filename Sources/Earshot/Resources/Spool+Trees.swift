@@ -4,9 +4,10 @@ internal import EarshotWire
 internal import Glibc
 internal import NIOCore
 
-/// Received directories that are whole, in the spool.
+/// Complete received directories in the spool.
 extension Spool {
-    /// Opens a completed resource's tree; it can be read as long as its files are there. Throws `not-found`.
+    /// Opens a completed resource's tree, which can be read as long as its files exist.
+    /// - Throws: `not-found`.
     func openTree(_ id: ResourceID) throws(EarshotError) -> SpooledTree {
         let name = try Self.name(id)
         guard (try? self.complete.has(name)) == true else { throw Self.unknown(id) }
@@ -14,7 +15,7 @@ extension Spool {
         return try SpooledTree(name, in: self.complete, readers: readers)
     }
 
-    /// The object that all readers of a tree hold, the next one too.
+    /// Returns the object that all current readers of a tree share.
     private func readers(of id: ResourceID) -> TreeReaders.Hold {
         if let hold = self.treeReaders[id]?.hold { return hold }
         let hold = TreeReaders.Hold { [weak self] in
@@ -24,7 +25,8 @@ extension Spool {
         return hold
     }
 
-    /// Whether a tree stays for now because it is being read: it is removed when its last reader has left, or swept at the next start.
+    /// Returns whether a tree has to stay because it is being read. If so, it is removed after its last reader, or by the sweep of the
+    /// next start.
     func outlivesRemoval(_ id: ResourceID) -> Bool {
         guard self.treeReaders[id]?.hold != nil else { return false }
         self.treeReaders[id]?.isUnwanted = true
@@ -32,27 +34,27 @@ extension Spool {
     }
 
     private func readersLeft(_ id: ResourceID) {
-        // Others may have come meanwhile, and hold it in turn.
+        // New readers may have come meanwhile and share a new object.
         guard let readers = self.treeReaders[id], readers.hold == nil else { return }
         self.treeReaders[id] = nil
-        // The next start sweeps everything that cannot be removed now.
+        // A tree that cannot be removed now is swept at the next start.
         if readers.isUnwanted { try? self.remove(id) }
     }
 
-    /// At most `count` of a tree's bytes at the offset; none at the end.
+    /// Returns at most `count` of a tree's bytes at the offset; none at the end.
     func read(_ tree: SpooledTree, at offset: UInt64, count: Int) throws(EarshotError) -> ByteBuffer {
         try tree.read(at: offset, count: min(count, Self.readLimit))
     }
 
-    /// The next bytes of a tree's archive; none at the end.
+    /// Returns the next bytes of a tree's archive; none at the end.
     func next(_ archive: TreeArchive, count: Int) throws(EarshotError) -> ByteBuffer {
         try archive.next(min(count, Self.readLimit))
     }
 
-    /// Where a tree was put, or a copy of it, by an earlier run that was killed before it could record that.
+    /// Returns the path to which an earlier run moved or copied a tree, if it was killed before it could record that.
     ///
-    /// What lies in its place here then, if anything, is what it has replaced, or what was copied. The tree gets what it may lack of its
-    /// permissions.
+    /// A directory that is still in the tree's place in the spool is the replaced one, or the original of the copy. Permissions that the
+    /// tree still lacks are applied.
     func placeOfTree(_ id: ResourceID) -> String? {
         guard let name = try? Self.name(id), let outer = try? self.complete.subdirectory(name),
             let target = try? SpooledTree.read(SpooledTree.Part.target, of: outer)
@@ -70,15 +72,15 @@ extension Spool {
         return path
     }
 
-    /// Whether the tree has gone to the path, or changed places with what was there, or has its copy there. For these both have to say so: a
-    /// file system may number its entries anew, and then nothing is thrown away.
+    /// Whether the tree was moved to the path, was exchanged with the directory there, or has its copy there. For the last two, both
+    /// inodes have to confirm it: a file system may renumber its entries, and then nothing is discarded.
     private static func isPlaced(at path: String, from outer: SafeDirectory) -> Bool {
         guard let tree = try? SafeName(SpooledTree.Part.tree) else { return false }
         guard let inode = try? outer.status(of: tree)?.inode else { return (try? outer.has(tree)) == false }
         return Self.inode(of: outer).map { $0 != inode } == true && Self.isTree(path, of: outer)
     }
 
-    /// Whether what stands at the path is the tree that was here.
+    /// Whether the directory at the path is the tree that was in the spool.
     private static func isTree(_ path: String, of outer: SafeDirectory) -> Bool {
         guard let inode = Self.inode(of: outer), let there = FileStatus(path: path) else { return false }
         return there.kind == .directory && there.inode == inode

@@ -5,28 +5,28 @@ package import EarshotSafety
 package import EarshotTree
 internal import Glibc
 
-/// Where received content lies until it is fetched: files under our own ids, never under a name that a peer chose.
+/// The directory of received content until it is fetched. Files are named by this machine's own ids, never by names from a peer.
 ///
-/// A transfer is a file in `partial` until every byte of the declared size is there and the digest of the whole is equal; then it is
-/// on disk, and moves to `complete` at once. What the file system will take for it is reserved before the first byte (in memory: counted),
-/// so that a full disk shows at the offer and not at the end. Runs on a thread of its own, because every call waits for the disk.
+/// A transfer is a file in `partial` until all bytes of the declared size have arrived and the digest of the whole matches. The file is
+/// then synced and moved to `complete` atomically. The space for it is reserved before the first byte (in memory, it is counted), so that
+/// a full disk is detected at the offer and not at the end. The spool has a thread of its own, because every call waits for the disk.
 package actor Spool {
     struct Transfer {
         let content: IncomingContent
-        /// All bytes are there: they are being checked and saved, beside the spool's thread.
+        /// Whether all bytes have arrived. They are then verified and saved outside the spool's thread.
         var isFinishing = false
     }
 
-    /// What the spool may take, at the time of an offer.
+    /// The limits of the spool at the time of an offer.
     package struct Allowance: Sendable, Hashable {
-        /// What it may hold, in bytes.
+        /// The maximum size of the spool, in bytes.
         package let quota: UInt64
         /// The part of the file system that is left free, 0 to 1.
         package let reserve: Double
-        /// What the peer may hold of the quota from which it comes; `nil` for what this node keeps for itself.
+        /// The sending peer's share of the quota; `nil` for this node's own content.
         package let share: QuotaShare?
 
-        /// An allowance from its parts.
+        /// Creates an allowance from its parts.
         package init(quota: UInt64, reserve: Double, share: QuotaShare? = nil) {
             self.quota = quota
             self.reserve = reserve
@@ -34,32 +34,32 @@ package actor Spool {
         }
     }
 
-    /// Puts content into a person's directory.
+    /// Publishes content into the user's directory.
     package nonisolated let publisher: Publisher
-    /// Has content checked and on disk, beside the spool's thread.
+    /// Verifies and syncs content outside the spool's thread.
     nonisolated let settler: ContentSettler
 
     let partial: SafeDirectory
     let complete: SafeDirectory
-    /// What is to be sent from here, because it cannot be read again where it came from.
+    /// Content that is sent from the spool, because it cannot be read again from its origin.
     let outgoing: SafeDirectory
     var transfers: [ResourceID: Transfer] = [:]
-    /// Interrupted transfers, whose partial content waits for its sender, with their declared sizes.
+    /// Interrupted transfers whose partial content waits for its sender, with their declared sizes.
     var paused: [ResourceID: UInt64] = [:]
-    /// What those take that could not be removed, until they are gone: what is left of a directory may not say it any more.
+    /// The sizes of entries that could not be removed, until they are gone. The remains of a directory may no longer record its size.
     private var unremoved: [ResourceID: UInt64] = [:]
     /// The readers of completed trees.
     var treeReaders: [ResourceID: TreeReaders] = [:]
-    /// What all of it takes: of the completed, the outgoing and the interrupted ones what they are, of the running what they will be.
+    /// The space of all content: the size of completed, outgoing and interrupted content, and the final size of running transfers.
     let ledger = SpoolLedger()
-    /// How the file system counts.
+    /// The block size of the file system.
     package nonisolated let blocks: DiskBlocks
     private let executor: ThreadExecutor
 
-    /// The spool's own thread.
+    /// The executor of the spool's own thread.
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
-    /// Opens `spool` in the state directory, making what is missing (0700).
+    /// Opens `spool` in the state directory. Missing directories are created (mode 0700).
     ///
     /// Call `sweep` before anything else.
     package init(directory: String) throws(EarshotError) {
@@ -80,7 +80,7 @@ package actor Spool {
         self.executor = try ThreadExecutor(name: "earshot-spool")
     }
 
-    /// Calls back from its thread once that gets round to it: a sign of life.
+    /// Calls `heartbeat` from the spool's thread, after its pending work.
     package nonisolated func answer(_ heartbeat: @escaping @Sendable () -> Void) {
         self.executor.run(heartbeat)
     }
@@ -89,14 +89,14 @@ package actor Spool {
         self.executor.stop()
     }
 
-    /// Bytes of the completed and the outgoing ones, and those set aside for the running and the interrupted transfers.
+    /// Returns the bytes of completed and outgoing content, and those reserved for running and interrupted transfers.
     package func heldBytes() -> UInt64 { self.ledger.held }
 
-    /// Reserves what the size takes on the disk and opens a file for the transfer; returns the offset at which to start: 0. `listed` hears
-    /// when the list of entries of a directory is whole, with its length in bytes. A file gets `attributes` when it is whole.
+    /// Reserves the disk space for the size, and opens a file for the transfer. Returns the offset at which to start: 0. `listed` is
+    /// called when the list of entries of a directory is complete, with the list's length in bytes. A complete file gets `attributes`.
     ///
-    /// Throws `no-space` beyond the peer's share, the quota, the reserve or the disk, `too-large` for what no file can hold, `conflict` for
-    /// an id in use.
+    /// - Throws: `no-space` beyond the peer's share, the quota, the reserve or the disk, `too-large` for more than a file can hold,
+    ///   `conflict` for an id in use.
     package func begin(
         _ id: ResourceID, kind: Resource.Kind = .file, size: UInt64, _ allowance: Allowance, attributes: FileAttributes? = nil,
         listed: (@Sendable (Int) -> Void)? = nil
@@ -105,7 +105,7 @@ package actor Spool {
         try self.checkFree(id, size: size)
         let spent = try self.reserve(id, kind, size: size, allowance)
         do {
-            // Left over from a run that was killed before it could sweep: not a transfer that we know.
+            // A leftover from a run that was killed before it could sweep. No known transfer has this id.
             try TreeRemoval.remove(name, from: self.partial)
             let sink: any ResourceSink =
                 switch kind {
@@ -135,7 +135,7 @@ package actor Spool {
         }
     }
 
-    /// Sets aside what is known to be needed before anything has come.
+    /// Reserves the space that is known to be needed before the first byte.
     func reserve(
         _ id: ResourceID, _ kind: Resource.Kind, size: UInt64, _ allowance: Allowance
     ) throws(EarshotError) -> SpoolLedger.Spent {
@@ -147,7 +147,7 @@ package actor Spool {
         return try self.ledger.reserve(room, for: id, within: allowance, on: self.partial, isTree: kind == .directory)
     }
 
-    /// Whether a transfer of this size could begin now. Throws as `begin`, and takes nothing.
+    /// Checks whether a transfer of this size could start now, without reserving space. Throws as `begin`.
     package func check(_ id: ResourceID, size: UInt64, _ allowance: Allowance) throws(EarshotError) {
         try self.checkFree(id, size: size)
         try self.ledger.check(SpoolLedger.Room(file: size, on: self.blocks), for: id, within: allowance, on: self.partial)
@@ -157,17 +157,18 @@ package actor Spool {
         guard self.transfers[id] == nil, self.paused[id] == nil, try self.room(try Self.name(id)) == nil else {
             throw EarshotError(.conflict, "a resource \(id) is here already; send it under another id")
         }
-        // Somebody else has removed what could not be removed here.
+        // Someone else has removed the entry that the spool could not remove.
         if let room = self.unremoved.removeValue(forKey: id) { self.ledger.removed(room) }
         guard size <= WireLimits.resourceSize else {
             throw EarshotError(.tooLarge, "\(size) bytes are more than a file can hold (\(WireLimits.resourceSize))")
         }
     }
 
-    /// The spool's own directory, for telling file systems apart.
+    /// The spool's own directory, for comparing file systems.
     package nonisolated var directory: SafeDirectory { self.complete }
 
-    /// A completed resource's content, for publishing it. Throws `not-found`.
+    /// Returns a completed resource's content, for publishing it.
+    /// - Throws: `not-found`.
     package func content(_ id: ResourceID) throws(EarshotError) -> Publisher.Content {
         let name = try Self.name(id)
         guard let room = try self.room(name) else { throw Self.unknown(id) }
@@ -175,10 +176,10 @@ package actor Spool {
         return Publisher.Content(directory: self.complete, name: name, size: size ?? room, isTree: size == nil)
     }
 
-    /// Writes the next bytes, which begin where the last ones ended, and returns how many there are now from the start.
+    /// Writes the next bytes, which start where the last ones ended. Returns the number of written bytes from the start.
     ///
-    /// Throws `protocol-violation` for bytes out of place and `too-large` beyond the declared size, with nothing written; `no-space` or
-    /// `storage` when the disk fails, after which the same bytes may be tried again.
+    /// - Throws: `protocol-violation` for bytes at another offset and `too-large` beyond the declared size, with nothing written;
+    ///   `no-space` or `storage` if the disk fails, after which the same bytes may be retried.
     @discardableResult
     package func write(_ id: ResourceID, offset: UInt64, _ data: ByteBuffer) throws(EarshotError) -> UInt64 {
         let content = try self.incoming(id)
@@ -189,16 +190,18 @@ package actor Spool {
         return try result.get()
     }
 
-    /// A running transfer's content, for a thread that writes it by itself. Throws `not-found`.
+    /// Returns a running transfer's content, for a thread that writes it directly.
+    /// - Throws: `not-found`.
     package func incoming(_ id: ResourceID) throws(EarshotError) -> IncomingContent {
         guard let transfer = self.transfers[id], !transfer.isFinishing else { throw Self.unknown(id) }
         return transfer.content
     }
 
-    /// Checks the whole, puts it on disk and moves it to the completed ones; returns its digest as `ALGORITHM:HEX`.
+    /// Verifies the whole content, syncs it and moves it to the completed ones. Returns its digest as `ALGORITHM:HEX`.
     ///
-    /// Other transfers go on meanwhile, and this one may be abandoned. Throws `digest-mismatch` when bytes are missing or differ. When it
-    /// throws, the transfer is abandoned.
+    /// Other transfers continue meanwhile, and this one may be abandoned. If this throws, the transfer is abandoned.
+    ///
+    /// - Throws: `digest-mismatch` if bytes are missing or differ.
     package func finish(
         _ id: ResourceID, algorithm: ResourceEnd.DigestAlgorithm, digest: [UInt8]
     ) async throws(EarshotError) -> String {
@@ -226,8 +229,8 @@ package actor Spool {
         }
     }
 
-    /// Brings a content that is whole to disk and moves it out of the partial ones, which ends its transfer. Throws `not-found` where it
-    /// was abandoned meanwhile, and perhaps begun anew; `no-space`, `storage`.
+    /// Syncs a complete content and moves it out of the partial ones, which ends its transfer.
+    /// - Throws: `not-found` if the transfer was abandoned meanwhile, and perhaps started again; `no-space`, `storage`.
     func settle(_ id: ResourceID, _ content: IncomingContent, in place: SafeDirectory) async throws {
         let name = try Self.name(id)
         try await self.settler.sync(content)
@@ -239,20 +242,20 @@ package actor Spool {
         self.ledger.keep(id)
     }
 
-    /// Ends a transfer and drops what has arrived; nothing happens when there is none.
+    /// Ends a transfer, if there is one, and drops its received bytes.
     package func abandon(_ id: ResourceID) {
         if let transfer = self.transfers.removeValue(forKey: id) {
             transfer.content.close()
         } else if self.paused.removeValue(forKey: id) == nil {
             return
         }
-        // Nothing writes to it any more, so nothing raises its share.
+        // Nothing writes to the content any more, so its share no longer grows.
         self.ledger.release(id)
-        // What cannot be removed now is swept at the next start.
+        // Content that cannot be removed now is swept at the next start.
         if let name = try? Self.name(id) { _ = try? TreeRemoval.remove(name, from: self.partial) }
     }
 
-    /// What a completed resource's content takes, in bytes; `nil` when it is not here.
+    /// Returns the space of a completed resource's content, in bytes; `nil` if it is not in the spool.
     private func room(_ name: SafeName) throws(EarshotError) -> UInt64? {
         do {
             return try self.complete.has(name) ? try SpooledTree.room(name, in: self.complete, on: self.blocks) : nil
@@ -261,7 +264,8 @@ package actor Spool {
         }
     }
 
-    /// Opens the content of a completed resource; it can be read to its end whatever becomes of the resource. Throws `not-found`.
+    /// Opens the content of a completed resource. It can be read to its end, even if the resource is removed.
+    /// - Throws: `not-found`.
     package func open(_ id: ResourceID) throws(EarshotError) -> OpenFile {
         do {
             return try self.complete.open(try Self.name(id))
@@ -272,7 +276,7 @@ package actor Spool {
         }
     }
 
-    /// Reads up to `count` bytes of an open content; fewer, or none, only at its end.
+    /// Reads up to `count` bytes of an open content. Returns fewer, or none, only at its end.
     package func read(_ file: OpenFile, at offset: UInt64, count: Int) throws(EarshotError) -> ByteBuffer {
         do {
             return try file.buffer(at: offset, count: min(count, Self.readLimit))
@@ -281,10 +285,10 @@ package actor Spool {
         }
     }
 
-    /// The most bytes of one read.
+    /// The maximum size of one read, in bytes.
     package static let readLimit = 4 * 1024 * 1024
 
-    /// Drops a resource's content, completed or not; nothing happens when there is none. A tree that is being read goes once that is over.
+    /// Removes a resource's content, if there is any, completed or not. A tree that is being read is removed afterwards.
     package func remove(_ id: ResourceID) throws(EarshotError) {
         self.abandon(id)
         guard !self.outlivesRemoval(id) else { return }
@@ -302,7 +306,8 @@ package actor Spool {
         self.ledger.removed(room)
     }
 
-    /// Drops it for the core, or for a caller's call, and gives what is reported. What cannot be removed now is swept at the next start.
+    /// Removes content for the core or for a caller, and returns the report. Content that cannot be removed now is swept at the next
+    /// start.
     func removal(of id: ResourceID, for call: CallID?) -> TransferReport {
         do throws(EarshotError) {
             try self.remove(id)
@@ -312,18 +317,18 @@ package actor Spool {
         }
     }
 
-    /// What a sweep has done.
+    /// The result of a sweep.
     package struct Swept: Sendable {
-        /// The names of what is gone.
+        /// The names of the removed entries.
         package var removed: [String] = []
-        /// Why something is still there, each with its path.
+        /// The errors for the remaining entries, each with its path.
         package var left: [EarshotError] = []
     }
 
-    /// Drops what an earlier run left and no transfer goes on with, and completed or outgoing content of none of these resources.
+    /// Removes partial content that no transfer continues, and completed or outgoing content of other resources than the given ones.
     ///
-    /// Called at the start, after `adopt`, and harmless later: running and interrupted transfers stay. What cannot be removed (such as a
-    /// directory that was replaced, with another user's files in it) is left, and counts.
+    /// Called at the start, after `adopt`. A later call is harmless: running and interrupted transfers stay. An entry that cannot be
+    /// removed (such as a replaced directory with another user's files in it) stays, and counts towards the quota.
     @discardableResult
     package func sweep(keeping kept: Set<ResourceID>, outgoing: Set<ResourceID> = []) throws(EarshotError) -> Swept {
         do {
@@ -349,7 +354,7 @@ package actor Spool {
         }
     }
 
-    /// What is whole takes so much, in bytes. What goes to several has several names, and takes its room once.
+    /// Returns the space of complete content, in bytes. Content for several recipients has several names, and counts once.
     private static func room(
         complete: SafeDirectory, outgoing: SafeDirectory, on blocks: DiskBlocks
     ) throws(FileError) -> UInt64 {
@@ -386,7 +391,7 @@ package actor Spool {
 }
 
 extension OpenFile {
-    /// Up to `count` bytes at the offset, in a buffer of their own; fewer only at the end of the file.
+    /// Reads up to `count` bytes at the offset into a new buffer. Returns fewer only at the end of the file.
     func buffer(at offset: UInt64, count: Int) throws(FileError) -> ByteBuffer {
         try ByteBuffer.filled(count: count) { space throws(FileError) in try self.read(into: space, at: offset) }
     }

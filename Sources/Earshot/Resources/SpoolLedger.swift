@@ -3,21 +3,21 @@ internal import EarshotTree
 internal import EarshotWire
 internal import Synchronization
 
-/// The spool's account: what it keeps, and what is set aside for each transfer that is not whole yet.
+/// The accounting of the spool: complete content, and space reserved for each unfinished transfer.
 ///
-/// A file sets its room aside before its first byte. What a directory takes is known only with its manifest, on whatever thread writes it:
-/// then its share is raised here, or refused, in one step with looking at the shares of all others. So the quota, what one peer may have
-/// of it, and what is to be left free of the disk hold for all of them together. An interrupted transfer holds what has come of it.
+/// A file reserves its space before its first byte. The space of a directory is known only with its manifest, on whatever thread writes
+/// it. Its share is then raised or refused here, in one step with the check of all other shares. The quota, the share of one peer and the
+/// reserve therefore hold for all transfers together. An interrupted transfer keeps the space of its received bytes.
 final class SpoolLedger: Sendable {
-    /// What a transfer takes in the end.
+    /// The final space of a transfer.
     struct Room {
-        /// In bytes.
+        /// The size in bytes.
         let bytes: UInt64
-        /// Entries of the file system.
+        /// The number of entries of the file system.
         let entries: UInt64
     }
 
-    /// How much of what was set aside is on the disk by now; counted by the thread that writes there.
+    /// The part of the reserved space that is already on disk, counted by the thread that writes.
     final class Spent: Sendable {
         let bytes = TransferCount()
         let entries = TransferCount()
@@ -31,7 +31,7 @@ final class SpoolLedger: Sendable {
     fileprivate struct Share {
         var room: Room
         let spent: Spent
-        /// Whose it is; `nil` for this node's own.
+        /// The sending peer; `nil` for this node's own content.
         let peer: PeerID?
 
         var owedBytes: UInt64 { self.room.bytes - min(self.spent.bytes.value, self.room.bytes) }
@@ -39,11 +39,12 @@ final class SpoolLedger: Sendable {
     }
 
     fileprivate struct State {
-        /// Bytes of what is whole.
+        /// The bytes of complete content.
         var kept: UInt64 = 0
-        /// Those that may write; there are few.
+        /// The transfers that may write. There are few.
         var running: [ResourceID: Share] = [:]
-        /// The interrupted ones, which may be thousands: they are owed nothing, and their bytes are summed up as they come and go.
+        /// The interrupted transfers, of which there may be thousands. Nothing is reserved for them beyond their bytes, whose sums are
+        /// kept up to date.
         private(set) var resting: [ResourceID: Share] = [:]
         private var restingBytes: [PeerID?: UInt64] = [:]
         private var allRestingBytes: UInt64 = 0
@@ -54,7 +55,7 @@ final class SpoolLedger: Sendable {
             self.running.values.reduce(self.kept.addingClamped(self.allRestingBytes)) { $0.addingClamped($1.room.bytes) }
         }
 
-        /// What the unfinished transfers of a peer hold, but for one.
+        /// Returns the space of all unfinished transfers of a peer except `id`.
         func held(by peer: PeerID, but id: ResourceID) -> UInt64 {
             let own = self.resting[id].flatMap { $0.peer == peer ? $0.room.bytes : nil } ?? 0
             let resting = self.restingBytes[peer] ?? 0
@@ -63,7 +64,7 @@ final class SpoolLedger: Sendable {
             }
         }
 
-        /// Puts a share among those at rest.
+        /// Moves a share to the interrupted ones.
         mutating func rest(_ share: Share, of id: ResourceID) {
             self.remove(id)
             self.resting[id] = share
@@ -84,16 +85,16 @@ final class SpoolLedger: Sendable {
 
     private let state = Mutex(State())
 
-    /// Bytes of what is whole, and of what is set aside.
+    /// The bytes of complete content and of reserved space.
     var held: UInt64 { self.state.withLock { $0.held } }
 
-    /// What is whole takes so much, as a look at the disk has shown.
+    /// Sets the bytes of complete content to the value measured on the disk.
     func counted(kept bytes: UInt64) { self.state.withLock { $0.kept = bytes } }
 
-    /// Sets room aside for a transfer, in place of what it may have so far; `isTree` is for the words of an error.
+    /// Reserves space for a transfer, replacing its earlier share. `isTree` determines the wording of an error. Waits for the disk to
+    /// report its free space.
     ///
-    /// Waits for the disk to say what is free. Throws `no-space` beyond the peer's share, the quota, the reserve or the disk, with nothing
-    /// changed; `storage`.
+    /// - Throws: `no-space` beyond the peer's share, the quota, the reserve or the disk, with nothing changed; `storage`.
     func reserve(
         _ room: Room, for id: ResourceID, within allowance: Spool.Allowance, on disk: SafeDirectory, isTree: Bool
     ) throws(EarshotError) -> Spent {
@@ -109,7 +110,7 @@ final class SpoolLedger: Sendable {
         return try result.get()
     }
 
-    /// Whether so much could be set aside for it now. Throws as `reserve`.
+    /// Checks whether the space could be reserved now. Throws as `reserve`.
     func check(_ room: Room, for id: ResourceID, within allowance: Spool.Allowance, on disk: SafeDirectory) throws(EarshotError) {
         let result = self.state.withLock { state in
             Result { () throws(EarshotError) in try state.check(room, for: id, within: allowance, on: disk, isTree: false) }
@@ -117,14 +118,14 @@ final class SpoolLedger: Sendable {
         try result.get()
     }
 
-    /// Enters a peer's transfer that an earlier run has left, with nothing set aside yet.
+    /// Adds a peer's transfer from an earlier run, with no reserved space yet.
     func adopt(_ id: ResourceID, of peer: PeerID) -> Spent {
         let share = Share(room: Room(bytes: 0, entries: 0), spent: Spent(), peer: peer)
         self.state.withLock { $0.rest(share, of: id) }
         return share.spent
     }
 
-    /// An interrupted transfer keeps what has come of it, and no room for the rest; nothing writes to it now.
+    /// Reduces the share of an interrupted transfer to its received bytes. Nothing may write to it now.
     func shrink(_ id: ResourceID) {
         self.state.withLock { state in
             guard var share = state[id] else { return }
@@ -133,10 +134,10 @@ final class SpoolLedger: Sendable {
         }
     }
 
-    /// A transfer is over: its room is free again; nothing happens where it has none.
+    /// Releases the space of a finished transfer, if it has any.
     func release(_ id: ResourceID) { self.state.withLock { _ = $0.remove(id) } }
 
-    /// A transfer is whole: what was set aside for it is kept.
+    /// Converts the reserved space of a complete transfer into kept space.
     func keep(_ id: ResourceID) {
         self.state.withLock { state in
             guard let share = state.remove(id) else { return }
@@ -144,7 +145,7 @@ final class SpoolLedger: Sendable {
         }
     }
 
-    /// Something that was whole is gone.
+    /// Subtracts complete content that is gone.
     func removed(_ bytes: UInt64) { self.state.withLock { $0.kept -= min(bytes, $0.kept) } }
 }
 
@@ -164,7 +165,7 @@ extension SpoolLedger.State {
                 remedy: .clearFiles)
         }
         do {
-            // What others have still to write is promised to them; what this one has written is not free any more.
+            // The missing bytes of other transfers are promised to them. The free space already excludes this transfer's written bytes.
             let owed = self.running.reduce(UInt64(0)) { $1.key == id ? $0 : $0.addingClamped($1.value.owedBytes) }
             let free = try disk.space().usable(reserve: allowance.reserve)
             let usable = free - min(owed, free)
@@ -172,7 +173,7 @@ extension SpoolLedger.State {
                 throw EarshotError(
                     .noSpace, "\(what): the disk has \(usable) free beyond the reserve; free some space, or lower resources.reserve")
             }
-            // What is left free is left to others who make files as well.
+            // The reserve of entries stays free for other programs that create files.
             guard let freeEntries = try disk.entrySpace()?.usable(reserve: allowance.reserve) else { return }
             let owedEntries = self.running.reduce(UInt64(0)) { $1.key == id ? $0 : $0.addingClamped($1.value.owedEntries) }
             let left = freeEntries - min(owedEntries, freeEntries)
@@ -200,17 +201,17 @@ extension SpoolLedger.State {
 }
 
 extension SpoolLedger.Room {
-    /// What a file of so many bytes takes.
+    /// Creates the space of a file of this size.
     init(file bytes: UInt64, on blocks: DiskBlocks) {
         self.init(bytes: blocks.file(bytes), entries: 1)
     }
 
-    /// What a directory takes of which only the length of its tree is known.
+    /// Creates the space of a directory, if only the length of its tree is known.
     init(tree bytes: UInt64, on blocks: DiskBlocks) {
         self.init(bytes: blocks.tree(bytes), entries: DiskBlocks.treeEntries)
     }
 
-    /// What it takes once its list of entries is here.
+    /// Creates the space of a directory from its list of entries.
     init(_ manifest: TreeManifest, on blocks: DiskBlocks) {
         self.init(bytes: manifest.room(on: blocks), entries: UInt64(manifest.count) + DiskBlocks.treeEntries)
     }

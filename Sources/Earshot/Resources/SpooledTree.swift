@@ -4,30 +4,30 @@ internal import NIOCore
 internal import EarshotTree
 internal import Glibc
 
-/// A tree in the spool: a directory under the resource's id with the manifest, the room it takes, and the tree itself.
+/// A tree in the spool: a directory under the resource's id with the manifest, the note of its space, and the tree itself.
 ///
-/// What a peer sent lies only in the last of them; the owner can read and write all of it whatever permissions its entries are to have.
+/// Only the tree itself contains data from the peer. Its owner can read and write all of it, whatever permissions its entries will have.
 package final class SpooledTree: Sendable {
     /// The tree itself.
     let directory: SafeDirectory
     let manifest: TreeManifest
     private let reader: Exclusive<TreeReader>
-    /// Keeps the tree in the spool while this is used.
+    /// Keeps the tree in the spool while this value exists.
     private let readers: TreeReaders.Hold?
 
-    /// The names of its parts.
+    /// The names of the parts.
     enum Part {
         static let manifest = "manifest"
         static let room = "room"
         static let tree = "tree"
-        /// Where it was about to be put, while it is.
+        /// The path to which the tree is being moved.
         static let target = "target"
-        /// Which directory of its file system is the tree, or its copy where that has to be put elsewhere: for telling it from one with which
-        /// it changed places.
+        /// The inode of the tree, or of its copy if it is published on another file system. It distinguishes the tree from a directory
+        /// with which it was exchanged.
         static let inode = "inode"
     }
 
-    /// Opens a tree that is whole.
+    /// Opens a complete tree.
     /// - Throws: `storage`.
     init(_ name: SafeName, in spool: SafeDirectory, readers: TreeReaders.Hold? = nil) throws(EarshotError) {
         self.readers = readers
@@ -42,10 +42,10 @@ package final class SpooledTree: Sendable {
         }
     }
 
-    /// Bytes of the whole tree.
+    /// The size of the whole tree, in bytes.
     package var size: UInt64 { self.manifest.size }
 
-    /// At most `count` of the bytes at `offset`; none at the end.
+    /// Returns at most `count` of the bytes at `offset`; none at the end.
     func read(at offset: UInt64, count: Int) throws(EarshotError) -> ByteBuffer {
         guard offset < self.size else { return ByteBuffer() }
         let wanted = min(count, Int(clamping: self.size - offset))
@@ -61,14 +61,14 @@ package final class SpooledTree: Sendable {
         }
     }
 
-    /// The tree as a tar archive, under that name.
+    /// Returns the tree as a tar archive with this name.
     func archive(named name: String) -> TreeArchive {
         TreeArchive(TarStream(TreeReader(self.directory, manifest: self.manifest), name: name), readers: self.readers)
     }
 
     // MARK: Parts
 
-    /// The whole of one of its small files.
+    /// Returns the content of a small part.
     static func read(_ part: String, of directory: SafeDirectory) throws -> [UInt8] {
         let file = try directory.open(SafeName(part))
         let size = try file.status().size
@@ -76,7 +76,7 @@ package final class SpooledTree: Sendable {
         return try file.bytes(at: 0, count: Int(size))
     }
 
-    /// Writes a small part and brings it to disk.
+    /// Writes a small part and syncs it.
     static func note(_ text: String, as part: String, in directory: SafeDirectory) throws {
         let file = try directory.open(SafeName(part), flags: O_RDWR | O_CREAT | O_TRUNC)
         try file.write(Array(text.utf8), at: 0)
@@ -84,17 +84,19 @@ package final class SpooledTree: Sendable {
         try directory.sync()
     }
 
-    /// How much of a quota an entry of the spool takes, in bytes: a file its blocks, a tree what was reckoned when its manifest came.
+    /// Returns the part of the quota that an entry of the spool takes, in bytes: the blocks of a file, or the noted space of a tree.
     static func room(_ name: SafeName, in spool: SafeDirectory, on blocks: DiskBlocks) throws(FileError) -> UInt64 {
         if let size = try spool.size(of: name) { return blocks.file(size) }
         guard let outer = try? spool.subdirectory(name), let text = try? Self.read(Part.room, of: outer) else { return 0 }
         return UInt64(String(decoding: text, as: UTF8.self)) ?? 0
     }
 
-    /// Removes an entry of the spool, whatever it is; whether there was one. What cannot be removed is left, and the first reason thrown.
+    /// Removes an entry of the spool of any kind, and returns whether there was one. Anything that cannot be removed stays, and the first
+    /// error is thrown.
     ///
-    /// In the place of a tree there may lie the directory that it has replaced, and in that what only another user may remove: the note of
-    /// its room stays with it, so that it goes on counting. What says that the tree is whole goes before that itself.
+    /// The place of the tree may contain the directory that it has replaced, with entries that only another user can remove. The note of
+    /// the space stays with them, so that they count towards the quota. The manifest, which marks the tree as complete, is removed before
+    /// the tree itself.
     @discardableResult
     static func remove(_ name: SafeName, from spool: SafeDirectory) throws -> Bool {
         if let outer = try? spool.subdirectory(name) {
@@ -104,10 +106,10 @@ package final class SpooledTree: Sendable {
     }
 }
 
-/// A tree on its way out as a tar archive: read once, in order.
+/// A tree that is sent as a tar archive: read once, in order.
 package final class TreeArchive: Sendable {
     private let stream: Exclusive<TarStream>
-    /// Keeps the tree in the spool while this is used.
+    /// Keeps the tree in the spool while this value exists.
     private let readers: TreeReaders.Hold?
 
     init(_ stream: sending TarStream, readers: TreeReaders.Hold?) {
@@ -115,7 +117,7 @@ package final class TreeArchive: Sendable {
         self.readers = readers
     }
 
-    /// At most `count` bytes; none at the end.
+    /// Returns at most `count` bytes; none at the end.
     func next(_ count: Int) throws(EarshotError) -> ByteBuffer {
         let result = self.stream.use { stream in
             Result { () throws(TreeError) in try stream.next(count) }

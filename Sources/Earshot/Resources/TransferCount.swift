@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How far a transfer is, in bytes from its start: counted by the thread that moves them, looked at by the node now and then.
+/// The progress of a transfer in bytes from its start. The thread that moves the bytes writes it, and the node reads it.
 package final class TransferCount: Sendable {
     private let bytes: Atomic<UInt64>
 

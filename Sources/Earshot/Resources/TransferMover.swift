@@ -3,9 +3,9 @@ import EarshotWire
 import NIOCore
 import Synchronization
 
-/// What moves one resource's bytes on this machine: a job that does one thing after the other, as the core has it do.
+/// The job that moves one resource's bytes on this machine. It executes the core's commands one after another.
 struct TransferMover: Sendable {
-    /// What the job is to do; it does so in this order.
+    /// The orders for the job, which it executes in order.
     enum Orders: Sendable {
         case upload(AsyncStream<UploadJob.Order>.Continuation)
         case download(AsyncStream<DownloadJob.Order>.Continuation)
@@ -15,7 +15,7 @@ struct TransferMover: Sendable {
     let orders: Orders
     let state: TransferMoverState
 
-    /// Has it do nothing further, and say so.
+    /// Stops the job after its current order. The job then reports that it has stopped.
     func stop(isKept: Bool) {
         self.state.stop(isKept: isKept)
         switch self.orders {
@@ -24,7 +24,7 @@ struct TransferMover: Sendable {
         }
     }
 
-    /// `false` where it does nothing further.
+    /// Adds an order. Returns `false` if the job accepts no more orders.
     func order(_ order: UploadJob.Order) -> Bool {
         guard case .upload(let orders) = self.orders, case .enqueued = orders.yield(order) else { return false }
         return true
@@ -36,24 +36,24 @@ struct TransferMover: Sendable {
     }
 }
 
-/// What a mover and the node both see.
+/// The state that a mover shares with the node.
 final class TransferMoverState: Sendable {
     private let stopping = Mutex<(isStopped: Bool, isKept: Bool)>((false, false))
     private let moved = Mutex<@Sendable () -> UInt64>({ 0 })
 
-    /// Whether it is to do nothing further.
+    /// Whether the job has to stop.
     var isStopped: Bool { self.stopping.withLock { $0.isStopped } }
 
-    /// Whether what is here of a download is kept then.
+    /// Whether the received bytes of a stopped download are kept.
     var isKept: Bool { self.stopping.withLock { $0.isKept } }
 
-    /// How far it is, in bytes from the start.
+    /// The progress in bytes from the start.
     var position: UInt64 {
         let moved = self.moved.withLock { $0 }
         return moved()
     }
 
-    /// The first word counts.
+    /// Stops the job. Only the first call has an effect.
     func stop(isKept: Bool) {
         self.stopping.withLock { if !$0.isStopped { $0 = (true, isKept) } }
     }

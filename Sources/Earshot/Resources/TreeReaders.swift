@@ -1,7 +1,7 @@
-/// The readers of a tree in the spool. A tree's files are opened one after the other, so that removing it would cut its readers short, as it does not
-/// cut short who reads a single file, which is open.
+/// The readers of a tree in the spool. A tree's files are opened one after another, so removing the tree would interrupt its readers. A
+/// single file stays open, so its readers are not affected.
 struct TreeReaders {
-    /// The object that each of them holds.
+    /// The object that all readers share.
     final class Hold: Sendable {
         private let onEnd: @Sendable () -> Void
 
@@ -10,9 +10,9 @@ struct TreeReaders {
         deinit { self.onEnd() }
     }
 
-    /// `nil` once the last one has left.
+    /// The shared object; `nil` after the last reader has left.
     private(set) weak var hold: Hold?
-    /// Whether the tree is to go with them.
+    /// Whether the tree has to be removed after its last reader.
     var isUnwanted = false
 
     init(hold: Hold) { self.hold = hold }

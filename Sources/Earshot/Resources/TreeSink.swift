@@ -4,18 +4,18 @@ internal import EarshotTree
 internal import EarshotWire
 internal import Glibc
 
-/// An incoming tree, in the spool: entries are made as their bytes come, and can be read back as the same bytes.
+/// An incoming tree in the spool. Entries are created as their bytes arrive, and can be read back as the same bytes.
 ///
-/// How far an earlier process had come is told by what is there: the manifest's length while that is not whole, then the entries.
+/// The stored parts show the progress of an earlier process: the manifest's length while the manifest is incomplete, and then the entries.
 final class TreeSink: ResourceSink {
-    /// What is set aside for it, which its manifest raises.
+    /// The reserved space of the tree, which its manifest raises.
     struct Share: Sendable {
         private let ledger: SpoolLedger
         private let id: ResourceID
         private let allowance: Spool.Allowance
-        /// Counts what is on the disk.
+        /// Counts the disk space in use.
         fileprivate let spent: SpoolLedger.Spent
-        /// Hears that the list of entries is whole and admitted, and how many bytes it has; on whatever thread that happens.
+        /// Called when the list of entries is complete and admitted, with its length in bytes, on whatever thread that happens.
         fileprivate let listed: (@Sendable (Int) -> Void)?
 
         init(
@@ -36,9 +36,9 @@ final class TreeSink: ResourceSink {
 
     private struct State {
         var writer: TreeWriter
-        /// Reads back what was written, once the manifest is whole.
+        /// Reads written bytes back, once the manifest is complete.
         var reader: TreeReader?
-        /// Nothing can be written behind it.
+        /// The error after which nothing can be written.
         var failure: EarshotError?
         var isComplete = false
     }
@@ -46,12 +46,12 @@ final class TreeSink: ResourceSink {
     private let outer: SafeDirectory
     private let tree: SafeDirectory
     private let manifest: OpenFile
-    /// `nil` where it is only looked at.
+    /// `nil` if the tree is only inspected.
     private let share: Share?
     private let blocks: DiskBlocks
     private let state: Exclusive<State>
 
-    /// A new one in the spool; `size` is what the whole is declared to have, in bytes.
+    /// Creates a new tree in the spool; `size` is the declared size of the whole, in bytes.
     convenience init(
         _ name: SafeName, in spool: SafeDirectory, size: UInt64, on blocks: DiskBlocks, _ share: Share
     ) throws(EarshotError) {
@@ -66,7 +66,7 @@ final class TreeSink: ResourceSink {
         }
     }
 
-    /// One that an earlier process, or an interrupted transfer, has left.
+    /// Opens the tree of an earlier process or an interrupted transfer.
     convenience init(
         resuming name: SafeName, in spool: SafeDirectory, size: UInt64, on blocks: DiskBlocks, _ share: Share?
     ) throws(EarshotError) {
@@ -79,10 +79,10 @@ final class TreeSink: ResourceSink {
                 let whole = try TreeManifest(decoding: bytes)
                 let writer = try TreeWriter(resuming: tree, manifest: whole, size: size, on: blocks)
                 self.init(outer, tree, manifest, share, blocks, State(writer: writer, reader: TreeReader(tree, manifest: whole)))
-                // It has given its room back since it was admitted, if it was.
+                // The tree has released its space since it was admitted, so it has to be admitted again.
                 if share != nil { try self.admit(whole) }
             } else {
-                // A machine that lost its power may have kept entries and not the whole list that they are of: all of it comes again.
+                // After a loss of power, entries may exist without the complete list. The whole tree is then received again.
                 guard try tree.entries().isEmpty else { throw FileError("go on in", tree.path, code: ENOTEMPTY) }
                 let writer = TreeWriter(into: tree, size: size, on: blocks)
                 _ = try bytes.withUnsafeBytes { try writer.write($0) }
@@ -94,7 +94,7 @@ final class TreeSink: ResourceSink {
         }
     }
 
-    /// Whether these first bytes of a tree are its whole manifest.
+    /// Whether the first bytes of a tree contain its whole manifest.
     private static func isWhole(_ bytes: [UInt8]) throws -> Bool {
         guard bytes.count >= TreeLimits.headerLength else { return false }
         let header = Array(bytes.prefix(TreeLimits.headerLength))
@@ -148,7 +148,7 @@ final class TreeSink: ResourceSink {
         }
     }
 
-    /// The manifest says what the tree will take: small files take more of a disk than their bytes. That it was admitted is noted.
+    /// Reserves the space for the tree according to its manifest, and notes it. Small files take more space on a disk than their bytes.
     private func admit(_ manifest: TreeManifest) throws {
         let room = SpoolLedger.Room(manifest, on: self.blocks)
         try self.share?.raise(to: room, on: self.tree)
@@ -174,7 +174,7 @@ final class TreeSink: ResourceSink {
         return try result.get()
     }
 
-    /// How many bytes from the start are here.
+    /// Returns the number of received bytes from the start.
     func length() -> UInt64 { self.state.use { $0.writer.offset } }
 
     func sync() throws(EarshotError) {
@@ -185,11 +185,11 @@ final class TreeSink: ResourceSink {
                     state.isComplete = true
                     if let manifest = state.reader?.manifest { try TreeSync.sync(manifest, in: self.tree) }
                     if self.tree.isSavedByEntry {
-                        // Beside the tree lies its list.
+                        // The manifest is beside the tree.
                         try self.manifest.sync()
                         try self.outer.sync()
                     }
-                    // One call for any number of files.
+                    // One call syncs any number of files.
                     guard earshot_sync_file_system(self.tree.descriptor) == 0 else { throw FileError("save", self.tree.path) }
                 } catch {
                     throw Spool.error(error)
@@ -199,17 +199,17 @@ final class TreeSink: ResourceSink {
         try result.get()
     }
 
-    /// Nothing is set aside on the disk for a tree: the ledger promises it.
+    /// No space is reserved on the disk for a tree; the ledger accounts for it.
     func release() {
         if let share = self.share { self.count(into: share.spent) }
     }
 
-    /// Enters what is on the disk by now.
+    /// Updates the count of the disk space in use.
     func count(into spent: SpoolLedger.Spent) { self.state.use { $0.writer.count(into: spent) } }
 }
 
 extension TreeWriter {
-    /// Enters what is on the disk by now.
+    /// Updates the count of the disk space in use.
     fileprivate func count(into spent: SpoolLedger.Spent) {
         spent.count(SpoolLedger.Room(bytes: self.diskBytes, entries: self.entries + DiskBlocks.treeEntries))
     }

@@ -2,25 +2,25 @@ internal import EarshotSafety
 internal import EarshotTree
 internal import EarshotWire
 
-/// A directory that is being sent, as the bytes of its tree: walked once, and each file held to what it was then.
+/// A directory that is being sent as the bytes of its tree. It is walked once, and a later change of a file is an error.
 package final class TreeSource: ResourceSource {
-    /// The last component of the path, fit to be a directory's name elsewhere.
+    /// The last component of the path, which is valid as a directory name elsewhere.
     package let name: String
-    /// Bytes of the whole tree.
+    /// The size of the whole tree, in bytes.
     package let size: UInt64
 
     package let stamp: String
-    /// Which directory it is.
+    /// The identity of the directory on its file system.
     let identity: FileStatus.Identity
 
-    /// One for a thread that sends and one for another that hashes.
+    /// The readers: one for a thread that sends and one for a thread that hashes.
     private let first: Exclusive<TreeReader>
     private let second: Exclusive<TreeReader>
 
-    /// Walks a directory to send it: takes a while, and may wait for a disk.
+    /// Walks a directory in order to send it. This takes a while, and may wait for a disk.
     ///
-    /// Throws `invalid-source` for what cannot be read or is neither file, directory nor link; `name-rejected` for a link that leads out of
-    /// the directory; `too-large` beyond the format's limits; `source-changed` where something is swapped meanwhile.
+    /// - Throws: `invalid-source` for an entry that cannot be read or is neither file, directory nor link; `name-rejected` for a link that
+    ///   leads out of the directory; `too-large` beyond the format's limits; `source-changed` if an entry is replaced meanwhile.
     package init(path: String) throws(EarshotError) {
         self.name = try SourceFile.name(path)
         do {
@@ -28,7 +28,7 @@ package final class TreeSource: ResourceSource {
             self.identity = try directory.status().identity
             let scan = try TreeScanner.scan(directory)
             self.size = scan.manifest.size
-            // Sizes and times of all files are in it.
+            // The manifest contains the sizes and times of all files.
             let hash = try XXH3()
             scan.manifest.bytes.withUnsafeBytes { hash.update($0) }
             self.stamp = "tree \(scan.manifest.size) \(hash.digest().hexadecimal)"
@@ -46,7 +46,7 @@ package final class TreeSource: ResourceSource {
     }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(EarshotError) -> Int {
-        // Not thrown through the closure: Swift 6.3 crashes on a typed error that passes through a rethrowing function.
+        // Stored instead of thrown: Swift 6.3 crashes on a typed error that passes through a rethrowing function.
         func read(_ reader: TreeReader) -> Result<Int, TreeError> {
             Result { () throws(TreeError) in try reader.read(into: buffer, at: offset) }
         }
@@ -58,15 +58,15 @@ package final class TreeSource: ResourceSource {
         }
     }
 
-    /// A tree's bytes lie in many files: they are read.
+    /// Returns `nil`: a tree's bytes are in many files, so they have to be read.
     package func extent(at offset: UInt64, count: UInt64) -> FileExtent? { nil }
 
-    /// Each file was looked at when its last byte was read.
+    /// Does nothing, because each file was checked when its last byte was read.
     package func verify() {}
 }
 
 extension EarshotError {
-    /// What a tree's fault is for the library's users.
+    /// Converts a tree's error for the library's users.
     init(_ error: TreeError) {
         let code: Code =
             switch error {

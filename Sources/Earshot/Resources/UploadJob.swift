@@ -4,7 +4,7 @@ import EarshotSafety
 import EarshotWire
 import NIOCore
 
-/// Reads, digests and sends what one outgoing resource consists of, as the core has it do.
+/// The job that reads, digests and sends one outgoing resource, as commanded by the core.
 struct UploadJob: Sendable {
     enum Order: Sendable {
         case compare(UInt64)
@@ -19,14 +19,14 @@ struct UploadJob: Sendable {
     let state: TransferMoverState
     let report: @Sendable (TransferReport) -> Void
 
-    /// Opens the source, unless it is open already, and follows orders until there are none.
+    /// Opens the source, unless it is already open, and follows orders until there are no more.
     func run(_ orders: AsyncStream<Order>, _ opened: OpenedContent.Content?) async {
         do throws(EarshotError) {
             let content = try await self.content(opened)
             self.report(.opened(content.source.map { OpenedSource(size: $0.size, stamp: $0.stamp, attributes: $0.attributes) }))
             var writes: Deque<EventLoopFuture<Void>> = []
             for await order in orders where !self.state.isStopped {
-                // A connection that is lost brings the core to end this.
+                // If the connection is lost, the core ends this job.
                 guard try await self.follow(order, content, &writes) else { break }
             }
         } catch {
@@ -36,7 +36,7 @@ struct UploadJob: Sendable {
         self.report(.stopped)
     }
 
-    /// `false` where the control connection takes no more.
+    /// Executes an order. Returns `false` if the control connection accepts no more bytes.
     private func follow(
         _ order: Order, _ content: any OutgoingContent, _ writes: inout Deque<EventLoopFuture<Void>>
     ) async throws(EarshotError) -> Bool {
@@ -47,7 +47,7 @@ struct UploadJob: Sendable {
         case .sendOverData(let offset, let data):
             let sent = TransferCount(offset)
             self.state.counts { sent.value }
-            // Where that is lost, the receiver says how to go on.
+            // If the data connection is lost, the receiver decides how to continue.
             _ = try await content.send(from: offset, over: data, counting: sent)
             self.report(.dataSent(to: sent.value))
         case .digest(let algorithm): self.report(.digested(try await content.finish(algorithm)))
@@ -68,7 +68,7 @@ struct UploadJob: Sendable {
             }
             writes.append(connection.write([.resourceChunk(ResourceChunk(id: self.row.id, offset: offset, data: data))]))
             offset += UInt64(data.readableBytes)
-            // A few writes ahead of the kernel keep disk and network busy together, without filling memory.
+            // A few writes ahead of the kernel keep both disk and network busy, without filling the memory.
             if writes.count >= 4, let oldest = writes.popFirst() {
                 do { try await oldest.get() } catch { return false }
             }
@@ -85,7 +85,7 @@ struct UploadJob: Sendable {
         }
     }
 
-    /// The source of a transfer that goes on, or begins late or beside another one of the same source, as it is now.
+    /// Opens the source in its current state, for a transfer that is resumed, starts late, or shares its source with another one.
     private func open() async throws(EarshotError) -> any OutgoingContent {
         switch self.source {
         case .path:

@@ -1,17 +1,16 @@
 internal import CLinux
 internal import NIOCore
 
-/// XXH3-128, fed piece by piece: finds faults of disks and programs at the speed of memory, and is no defence against people, which
-/// is TLS's part.
+/// An incremental XXH3-128. It detects faults of disks and programs at memory speed. It does not protect against attackers; TLS does.
 ///
-/// Used by one thread at a time.
+/// Not thread-safe.
 final class XXH3 {
-    /// The digest's length in bytes.
+    /// The length of the digest in bytes.
     static let byteCount = 16
 
     private let state: OpaquePointer
 
-    /// Fails only without memory.
+    /// Creates a hash. Fails only without memory.
     init() throws(EarshotError) {
         guard let state = earshot_xxh3_create() else { throw EarshotError(.unavailable, "out of memory") }
         self.state = state
@@ -21,17 +20,17 @@ final class XXH3 {
         earshot_xxh3_free(self.state)
     }
 
-    /// Hashes more bytes.
+    /// Adds bytes to the hash.
     func update(_ bytes: UnsafeRawBufferPointer) {
         earshot_xxh3_update(self.state, bytes.baseAddress, bytes.count)
     }
 
-    /// Hashes what is readable.
+    /// Adds the readable bytes of a buffer to the hash.
     func update(_ buffer: ByteBuffer) {
         buffer.withUnsafeReadableBytes { self.update($0) }
     }
 
-    /// The digest of everything so far, in its canonical (big-endian) form.
+    /// Returns the digest of all bytes so far, in its canonical (big-endian) form.
     func digest() -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: Self.byteCount) { buffer, count in
             guard let start = buffer.baseAddress else { return }
@@ -42,7 +41,7 @@ final class XXH3 {
 }
 
 extension XXH3 {
-    /// Tells two messages of one sender apart without their bodies; empty where there is no memory for it.
+    /// Returns a fingerprint that distinguishes messages of one sender without their bodies. Empty if there is no memory for it.
     static func fingerprint(_ draft: MessageDraft) -> [UInt8] {
         guard let hash = try? XXH3() else { return [] }
         hash.update(ByteBuffer(string: draft.contentType + "\n"))
