@@ -5,10 +5,11 @@ package import NIOCore
     import Glibc
 #endif
 
-/// Pauses accepting when the process or the machine has run out of descriptors or memory, instead of spinning on it.
+/// Pauses accepting when the process or the machine has run out of descriptors or memory, instead of retrying in a busy loop.
 ///
-/// Sits in the listening channel's pipeline, whose `read` accepts. To hold that back is not enough: after an accept that failed the channel
-/// still has a read pending, and goes on asking the kernel. Reading by itself is switched off meanwhile, by which it stops.
+/// The handler is in the pipeline of the listening channel, whose `read` accepts connections. Suppressing that `read` is not enough: after
+/// a failed accept, the channel still has a pending read and keeps calling the kernel. The handler therefore also switches off automatic
+/// reading during the pause.
 package final class AcceptBackOffHandler: ChannelDuplexHandler {
     package typealias InboundIn = any Channel
     package typealias OutboundIn = any Channel
@@ -34,7 +35,7 @@ package final class AcceptBackOffHandler: ChannelDuplexHandler {
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
-            // One connection failed while it was being accepted (ECONNABORTED and the like): the listener stays.
+            // One connection failed while it was being accepted (ECONNABORTED and similar). The listener is not affected.
             return
         }
         guard self.pause == nil else { return }

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The pings of persons that the peer has not answered: as many at most as the connection's machine lets out.
+/// Users' pings that the peer has not answered. Their number is bounded by the connection's state machine.
 struct AwaitedPongs {
     private var waiting: [UInt64: (answer: EventLoopPromise<Int64>, sent: NIODeadline)] = [:]
 
@@ -13,7 +13,7 @@ struct AwaitedPongs {
         answer.succeed((now - sent).nanoseconds)
     }
 
-    /// The connection is over.
+    /// Fails all pings when the connection is over.
     mutating func end() {
         for (answer, _) in self.waiting.values { answer.fail(ChannelError.ioOnClosedChannel) }
         self.waiting = [:]

@@ -3,8 +3,8 @@ internal import EarshotSafety
 internal import EarshotWire
 
 extension ConfiguredPeer {
-    /// Reads the written form.
-    /// - Throws: `invalid-parameter` with what would be right.
+    /// Parses the written form.
+    /// - Throws: `invalid-parameter`, with the correct form in the message.
     public init(_ text: String) throws(EarshotError) {
         var rest = text[...]
         var peer: PeerID?
@@ -31,7 +31,7 @@ extension ConfiguredPeer {
     }
 
     private static func error(_ text: String, _ rule: String) -> EarshotError {
-        // Its author sees enough of it, whatever it was.
+        // Truncated, but long enough for its author to recognise it.
         let shown = String(text.prefix(80)).escapedForDisplay + (text.count > 80 ? "..." : "")
         return EarshotError(.invalidParameter, "\"\(shown)\" is not a peer's address [PEERID@]host:port: \(rule)")
     }
@@ -39,7 +39,7 @@ extension ConfiguredPeer {
 
 extension ConfiguredPeer: Codable {
     /// Decodes the written form.
-    /// - Throws: `DecodingError` where it is none.
+    /// - Throws: `DecodingError` if it is invalid.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)

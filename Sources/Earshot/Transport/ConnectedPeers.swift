@@ -1,12 +1,13 @@
 package import EarshotWire
 import Synchronization
 
-/// The peers with which a proven control connection stands now.
+/// The peers with a proven control connection.
 ///
-/// Asked on the event loops by dials before they prove themselves: the newest proven connection of a pair supersedes the one before it, and
-/// every stream on that would be lost. The peer that answers may be one that was not expected there, or has dialled this machine meanwhile.
+/// Dials check it on the event loops before they prove themselves. The newest proven connection of a pair supersedes the previous one, and
+/// every stream on that one would be lost. The answering peer may be unexpected at that address, or may have dialled this machine
+/// meanwhile.
 package final class ConnectedPeers: Sendable {
-    /// Why a dial ended when the other side had proven itself, and before this side had.
+    /// The reason why a dial ended after the other side had proven itself, and before this side had.
     struct AlreadyConnected: Error {
         let id: PeerID
     }
@@ -15,10 +16,10 @@ package final class ConnectedPeers: Sendable {
 
     package init() {}
 
-    /// Whether a proven connection with the peer stands.
+    /// Whether there is a proven connection to the peer.
     package func contains(_ id: PeerID) -> Bool { self.links.withLock { $0[id] != nil } }
 
-    /// Takes down what has become of a connection, before any other part hears of it.
+    /// Records a connection's event, before any other part sees it.
     package func note(_ event: ConnectionEvent) {
         switch event {
         case .proven(let connection): self.links.withLock { _ = $0[connection.peer.id, default: []].insert(connection.id) }
@@ -27,7 +28,7 @@ package final class ConnectedPeers: Sendable {
         }
     }
 
-    /// The connection is over, or about to be: it keeps no other from being made.
+    /// Removes a connection that is over or about to close. It then no longer prevents a new one.
     func remove(_ connection: Connection) {
         let id = connection.peer.id
         self.links.withLock { links in

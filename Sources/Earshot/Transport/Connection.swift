@@ -3,37 +3,37 @@ package import FoundationEssentials
 package import NIOCore
 import Synchronization
 
-/// One proven connection to a peer, as the node holds it: a handle on the channel that the event loop works on.
+/// A proven connection to a peer, as a handle for the node on the channel of the event loop.
 ///
-/// Frames go out in the order of the calls; what comes in reaches the node as ``ConnectionEvent``s.
+/// Frames are sent in the order of the calls. Received frames reach the node as ``ConnectionEvent``s.
 package final class Connection: Sendable {
-    /// Asks the handler for something that is not a frame.
+    /// A command for the handler that is not a frame.
     package enum Command: Sendable {
-        /// Write unreliable messages that are encoded already.
+        /// Write unreliable messages that are already encoded.
         case sendUnreliable(ByteBuffer)
-        /// Say why, then close.
+        /// Send the reason, then close.
         case close(Refusal?)
-        /// Send a ping, and report how many nanoseconds its pong took.
+        /// Send a ping, and report the nanoseconds until its pong.
         case ping(EventLoopPromise<Int64>)
     }
 
-    /// Which connection it is, of all of this run.
+    /// The connection's id, unique in this run.
     package let id = LinkID.next()
     package let channel: any Channel
     package let peer: ProvenPeer
-    /// Where the other side is (``UnprovenConnections/origin(_:)``); empty where that cannot be told.
+    /// The network origin of the other side (``UnprovenConnections/origin(_:)``); empty if unknown.
     package let origin: [UInt8]
-    /// Whether we dialled.
+    /// Whether this side dialled.
     package let isInitiator: Bool
-    /// Where we dialled; `nil` for a connection that came in.
+    /// The dialled address; `nil` for an incoming connection.
     package let dialledAddress: PeerAddress?
-    /// Until when an authority of ours speaks for the peer's certificate; `nil` where none does.
+    /// The time until which one of the configured authorities vouches for the peer's certificate; `nil` if none does.
     package let vouchedUntil: Date?
-    /// What of its frames the node has not dealt with.
+    /// The peer's frames that the node has not yet handled.
     package let turns: Turns
-    /// Bytes of unreliable messages that the socket has not taken.
+    /// Bytes of unreliable messages that the socket has not accepted.
     private let unreliableBytes = Mutex(0)
-    /// How many calls from other threads the event loop has not got round to.
+    /// The number of calls from other threads that the event loop has not yet executed.
     private let underWay = Atomic(0)
 
     package init(
@@ -51,8 +51,8 @@ package final class Connection: Sendable {
 
     package var protection: Protection { self.peer.transport.protection }
 
-    /// Does what goes out at once on the connection's event loop, and else there: always in the order of the calls, of which those from
-    /// other threads may still be on their way.
+    /// Runs output work immediately on the connection's event loop, or schedules it there from another thread. The order of the calls is
+    /// preserved, also while calls from other threads are pending.
     private func inOrder(_ work: @escaping @Sendable (any Channel) -> Void) {
         let channel = self.channel
         guard !channel.eventLoop.inEventLoop || self.underWay.load(ordering: .acquiring) > 0 else { return work(channel) }
@@ -63,18 +63,18 @@ package final class Connection: Sendable {
         }
     }
 
-    /// Writes frames; what cannot be written any more is lost with the connection, which the node hears about.
+    /// Writes frames. Frames that can no longer be written are lost with the connection, whose end the node learns separately.
     package func send(_ frames: [Frame]) {
         self.inOrder { $0.writeAndFlush(frames, promise: nil) }
     }
 
-    /// How many bytes of unreliable messages can go at once: it is less only by what is sent from here.
+    /// The number of bytes of unreliable messages that can be sent immediately. Only sends from here reduce it.
     package var unreliableRoom: Int {
         guard self.channel.isActive, self.channel.isWritable else { return 0 }
         return max(0, EarshotLimits.unreliableBytes - self.unreliableBytes.withLock { $0 })
     }
 
-    /// Writes unreliable messages for which there is room.
+    /// Writes unreliable messages that fit into ``unreliableRoom``.
     package func sendUnreliable(_ messages: UnreliableMessages) {
         self.unreliableBytes.withLock { $0 += messages.cost }
         let written = self.channel.eventLoop.makePromise(of: Void.self)
@@ -90,55 +90,55 @@ package final class Connection: Sendable {
         }
     }
 
-    /// Writes frames; the future is done when the kernel has them.
+    /// Writes frames. The future completes when the kernel has accepted them.
     package func write(_ frames: [Frame]) -> EventLoopFuture<Void> {
         let written = self.channel.eventLoop.makePromise(of: Void.self)
         self.inOrder { $0.writeAndFlush(frames, promise: written) }
         return written.futureResult
     }
 
-    /// The node has dealt with what it was given in one event, and holds nothing of this weight any more: the next ones have their turn.
+    /// Ends a turn: the node has handled the frames of one event, and holds nothing of this weight any more. The next frames may follow.
     package func turnEnded(_ weight: Int, isMember: Bool) {
         self.processed(weight)
         self.turns.end(isMember: isMember)
     }
 
-    /// Nothing of this ``EarshotWire/Frame/weight`` is held any more: the peer may send more.
+    /// Releases this ``EarshotWire/Frame/weight``, so that the peer may send more.
     package func processed(_ weight: Int) {
         guard weight > 0 else { return }
         self.turns.account.giveBack(weight)
     }
 
-    /// What the peer makes this machine hold is charged there.
+    /// The account to which the peer's use of this machine is charged.
     var account: PeerAccount { self.turns.account }
 
-    /// Has the peer show that it is there; the time that takes is in nanoseconds.
+    /// Pings the peer. `answer` receives the time until its pong, in nanoseconds.
     func askForSign(_ answer: EventLoopPromise<Int64>) {
         let asked = self.channel.eventLoop.makePromise(of: Void.self)
-        // A channel that has ended has no handler that takes the event.
+        // A channel that has ended has no handler for the event.
         asked.futureResult.whenFailure { answer.fail($0) }
         self.inOrder { $0.triggerUserOutboundEvent(Command.ping(answer), promise: asked) }
     }
 
-    /// Ends the connection, in order (`goodbye`) or with a reason; what was written before still goes out.
+    /// Closes the connection, in order (`goodbye`) or with a reason. Earlier writes are still sent.
     package func close(_ refusal: Refusal? = nil) {
         self.inOrder { $0.triggerUserOutboundEvent(Command.close(refusal), promise: nil) }
     }
 }
 
-/// What a connection's handler tells the node, in order.
+/// The events from a connection's handler for the node, in order.
 package enum ConnectionEvent: Sendable {
     case proven(Connection)
-    /// Frames that are legal where the connection stands; `turnEnded` must be called once for them, and their weight handed back by it or
-    /// later by `processed`.
+    /// Frames that are legal in the connection's current state. The node must call `turnEnded` once for them, and release their weight
+    /// with it or later with `processed`.
     case received(Connection, [Frame], weight: Int)
-    /// The same of unreliable messages, whose bodies have storage of about their own size.
+    /// Unreliable messages, with the same rules. The storage of each body has about the body's size.
     case receivedUnreliable(Connection, [MessageFrame], weight: Int)
     case closed(Connection, LinkEnd)
 }
 
 extension Frame {
-    /// What the frame costs while it waits, in bytes: its bulk and a share for everything else, so that small ones are not free.
+    /// The cost of the frame while it waits, in bytes: its bulk, and a fixed part, so that small frames have a cost too.
     var weight: Int {
         switch self {
         case .message(let message): Self.weight(ofBody: message.body.readableBytes)
@@ -155,9 +155,9 @@ extension Frame {
         }
     }
 
-    /// The same for a message with a body of so many bytes.
+    /// Returns the weight of a message with a body of this size.
     static func weight(ofBody count: Int) -> Int { count + Self.baseWeight }
 
-    /// About what a frame without bulk takes in memory.
+    /// The approximate memory of a frame without bulk.
     private static let baseWeight = 256
 }

@@ -2,10 +2,10 @@ import EarshotWire
 import FoundationEssentials
 import NIOCore
 
-/// A peer that has proven its key is known to the node only once the authorities have looked at its certificates: an invitation of its own
-/// may come right behind its proof, and what the rules say of that depends on their word.
+/// Certificate validation after a peer's proof. The node learns of the peer only when its certificates have been validated, because an
+/// invitation may directly follow the proof, and the rules for it depend on the result.
 ///
-/// Until then it counts as unproven: it has its place and its deadline there, and nothing of it is read.
+/// Until then, the connection counts as unproven, with that limit and deadline, and nothing is read from it.
 extension ConnectionHandler {
     var isExamining: Bool {
         if case .examining = self.state { true } else { false }
@@ -18,8 +18,8 @@ extension ConnectionHandler {
         }
     }
 
-    /// Asks them, where there is anything to ask, and has the rest of the handshake wait for the answer.
-    /// - Returns: whether the peer can go on at once, with no authority to speak for it.
+    /// Starts the validation if there is something to validate. The rest of the handshake waits for the result.
+    /// - Returns: Whether the handshake can continue immediately, with no authority that vouches for the peer.
     func askAuthorities(about peer: ProvenPeer, context: ChannelHandlerContext) -> Bool {
         guard let validation = self.validation else { return true }
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -45,7 +45,7 @@ extension ConnectionHandler {
     private func answered(_ validUntil: Date?, context: ChannelHandlerContext) {
         guard case .examining(let peer) = self.state else { return }
         self.settled(peer, vouchedUntil: validUntil, context: context)
-        // What came behind the proof is heard now, and what follows is read.
+        // Handles frames that followed the proof, and resumes reading.
         do throws(WireError) {
             try self.decode(context: context)
         } catch {

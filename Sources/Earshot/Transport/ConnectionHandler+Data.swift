@@ -1,9 +1,9 @@
 import EarshotWire
 import NIOCore
 
-/// Data connections go through the whole handshake here; with their token they leave this handler behind.
+/// Data connections. They use the whole handshake here, and leave this handler once they have presented their token.
 extension ConnectionHandler {
-    /// Whether a connection whose peer is proven carries data, as its initiator's hello says.
+    /// Whether a connection with a proven peer is for data, according to its initiator's hello.
     func isForData(_ peer: ProvenPeer) -> Bool {
         switch (self.settings.role, self.settings.purpose) {
         case (.initiator, .data): true
@@ -12,10 +12,10 @@ extension ConnectionHandler {
         }
     }
 
-    /// The side that dialled says its token. The other one waits for it, under the limits of an unproven connection: a proven key alone
-    /// entitles to nothing here.
+    /// Sends the token from the side that dialled. The other side waits for it, under the limits of an unproven connection, because a
+    /// proven key alone is no permission for a data connection.
     func proven(forData peer: ProvenPeer, context: ChannelHandlerContext) {
-        // Neither the node nor a person is asked about it: its token says what it may.
+        // Neither the node nor the user decides about a data connection: its token is its permission.
         self.validation?.withdraw()
         guard case .data(let ticket, let attached) = self.settings.purpose else {
             self.state = .attaching(peer)
@@ -25,7 +25,7 @@ extension ConnectionHandler {
         self.handOver(peer, ticket.transfer, attached, context: context)
     }
 
-    /// The first frame of a data connection that came in.
+    /// Handles the first frame of an incoming data connection.
     func received(_ frame: Frame, attaching peer: ProvenPeer, context: ChannelHandlerContext) throws(WireError) {
         guard case .dataAttach(let token) = frame else {
             throw .outOfOrder(frame.type, why: "a data connection begins with its token")
@@ -34,7 +34,7 @@ extension ConnectionHandler {
         self.handOver(peer, ticket.transfer, ticket.attached, context: context)
     }
 
-    /// The rest of the connection is the transfer's.
+    /// Hands the connection over to its transfer.
     private func handOver(
         _ peer: ProvenPeer, _ transfer: TransferID, _ attached: (DataConnection) -> Void, context: ChannelHandlerContext
     ) {

@@ -1,7 +1,7 @@
 import EarshotWire
 import NIOCore
 
-/// Signs of life: a connection that is silent is asked for one, and given up where none comes.
+/// Liveness: a silent connection is pinged, and closed if it does not answer.
 extension ConnectionHandler {
     func startHeartbeat(context: ChannelHandlerContext) {
         self.signsOfLife = SignsOfLife(at: context.eventLoop.now)
@@ -16,8 +16,8 @@ extension ConnectionHandler {
         }
     }
 
-    /// The socket has taken something of what waits: while that is so much that nothing is read, nothing else shows that the other side is
-    /// there.
+    /// Handles progress of the socket's pending output. While reading is suspended because of that output, its progress is the only sign
+    /// that the other side is alive.
     func wasTaken(context: ChannelHandlerContext) {
         if self.wantsRead { self.signsOfLife?.heard(at: context.eventLoop.now) }
         self.resumeReading(context: context)
@@ -34,7 +34,7 @@ extension ConnectionHandler {
         }
     }
 
-    /// Asks for a sign of life because a person wants to know.
+    /// Sends a ping for a user.
     func ping(_ answer: EventLoopPromise<Int64>, taken: EventLoopPromise<Void>?, context: ChannelHandlerContext) {
         taken?.succeed()
         guard case .proven = self.state else { return answer.fail(ChannelError.ioOnClosedChannel) }
@@ -49,12 +49,12 @@ extension ConnectionHandler {
         }
     }
 
-    /// A peer that says something and reads nothing is not there either: what it is sent would wait here without an end.
+    /// Closes the connection to a peer that sends but does not read, because its pending output would otherwise stay forever.
     func boundUnread(context: ChannelHandlerContext) {
         if self.writer.isGivenUp(on: context.eventLoop) { self.giveUp(context: context) }
     }
 
-    /// The node hears of it at once: closing waits for a peer that does not answer.
+    /// Closes a dead connection. The node learns of it immediately, because closing waits for a peer that does not answer.
     private func giveUp(context: ChannelHandlerContext) {
         if case .proven(let connection) = self.state {
             self.state = .closed

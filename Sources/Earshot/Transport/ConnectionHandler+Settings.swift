@@ -2,42 +2,42 @@ package import EarshotWire
 package import NIOCore
 
 extension ConnectionHandler {
-    /// What carries the frames.
+    /// The protection of the transport.
     package enum Security {
-        /// TLS, further forward in the pipeline; once it stands, `peerKey` reads the key of the other side's certificate.
-        /// `validation` has what the other side has shown there.
+        /// TLS, earlier in the pipeline. After its handshake, `peerKey` reads the key of the other side's certificate, and `validation`
+        /// has the presented chain.
         case tls(validation: CertificateValidation = CertificateValidation(), peerKey: (ChannelHandlerContext) -> [UInt8]?)
         case plaintext
     }
 
-    /// What a connection is dialled for. Of one that comes in, its initiator's hello says it.
+    /// The purpose of a dialled connection. The initiator's hello tells the other side.
     package enum Purpose: Sendable {
         case control
-        /// A data connection: the ticket that asks for it, and who takes it.
+        /// A data connection, with its ticket, and the function that receives it.
         case data(DataTicket, attached: @Sendable (DataConnection) -> Void)
     }
 
-    /// What a connection needs to know from its beginning.
+    /// The settings of a new connection.
     package struct Settings: Sendable {
         package let role: HandshakeRole
         package let purpose: Purpose
-        /// Which data connections may come in.
+        /// The tickets of expected data connections.
         package let tickets: DataTickets
         package let hello: Hello
-        /// The peer that was dialled; any where `nil`.
+        /// The dialled peer; `nil` for any.
         package let expectedPeer: PeerID?
         package let dialledAddress: PeerAddress?
-        /// Who is not taken in plaintext, and where a peer that proves itself over TLS is noted.
+        /// The peers for which plaintext is refused. A peer that proves itself over TLS is added.
         package let tlsPins: TLSPins
-        /// With whom there is a connection already.
+        /// The peers with an existing connection.
         package let connectedPeers: ConnectedPeers
-        /// What peers make this machine hold.
+        /// The accounts of the peers.
         package let accounts: PeerAccounts
-        /// Which turns the connections of the node's loop take.
+        /// The turns of the connections on the node's loop.
         let turns: LoopTurns?
         package let sign: @Sendable ([UInt8]) throws -> [UInt8]
         package let emit: @Sendable (ConnectionEvent) -> Void
-        /// Called once, when the peer is proven or the connection has ended before.
+        /// Called once, when the peer is proven or the connection has ended before that.
         package let settled: @Sendable (Result<Void, EarshotError>) -> Void
 
         package init(
@@ -62,13 +62,13 @@ extension ConnectionHandler {
             self.settled = settled
         }
 
-        /// Whether both hellos say that streams may move to data connections.
+        /// Whether both hellos announce that streams may move to data connections.
         func reroutesStreams(with peer: ProvenPeer) -> Bool { self.shares(.streamReroute, with: peer) }
 
-        /// Whether both hellos say that groups are known.
+        /// Whether both hellos announce groups.
         func knowsGroups(with peer: ProvenPeer) -> Bool { self.shares(.groups, with: peer) }
 
-        /// Whether both hellos say that files may be offered with their attributes.
+        /// Whether both hellos announce file attributes in offers.
         func takesAttributes(with peer: ProvenPeer) -> Bool { self.shares(.fileAttributes, with: peer) }
 
         private func shares(_ known: HelloExtension, with peer: ProvenPeer) -> Bool {
@@ -76,8 +76,9 @@ extension ConnectionHandler {
         }
     }
 
-    /// The peer that has just proven itself, where this side dialled it for a control connection, and has one with it: by a proof of its own it
-    /// would supersede that one. It did not know whom it dialled, or both dialled at once, and the peer was faster.
+    /// Returns the newly proven peer if this side has dialled it for a control connection, and already has one with it. This side's proof
+    /// would supersede that connection. The case occurs if the dialled peer was unknown, or if both sides dialled at once and the peer was
+    /// faster.
     func connectedPeer(_ outcome: Handshake.Outcome) -> PeerID? {
         guard self.settings.role == .initiator, case .control = self.settings.purpose, case .proven(let peer, _) = outcome,
             self.settings.connectedPeers.contains(peer.id)

@@ -1,7 +1,7 @@
 import EarshotWire
 import NIOCore
 
-/// How connections take turns: how much of one is decoded and handed to the node at once, and what becomes of the rest.
+/// Turns of connections: how much of a connection's input is decoded and passed to the node at once, and how the rest is kept.
 extension ConnectionHandler {
     func emit(_ frames: [Frame]) {
         guard case .proven(let connection) = self.state, !frames.isEmpty else { return }
@@ -10,13 +10,13 @@ extension ConnectionHandler {
         self.settings.emit(.received(connection, frames, weight: weight))
     }
 
-    /// How much work fills a turn of the connection: less where that would take too long.
+    /// Returns the amount of work in a turn of the connection. It is reduced if a turn would take too long.
     func turnSize(of connection: Connection) -> Int {
         let most = connection.turns.size
         return self.settings.turns?.pace.size(upTo: most) ?? most
     }
 
-    /// Whether frames may be handed to the node now; where not, what is left is decoded once they may.
+    /// Returns whether frames may be passed to the node now. If not, the remaining input is decoded later.
     func mayHandOn(_ connection: Connection, context: ChannelHandlerContext) -> Bool {
         guard !self.isStalled else { return false }
         guard !connection.turns.mayBegin else { return true }
@@ -24,20 +24,20 @@ extension ConnectionHandler {
         return !self.isStalled
     }
 
-    /// A turn's work is done at once on this event loop, and the next connection's comes first.
+    /// Yields to other connections after a turn whose work was done on this event loop.
     func letOthersIn(context: ChannelHandlerContext) {
         self.isStalled = true
         self.resumption(context: context)()
     }
 
-    /// Writes what the machine has answered by itself.
+    /// Writes the replies of the state machine.
     func answer(_ replies: inout [Frame], context: ChannelHandlerContext) {
         guard !replies.isEmpty else { return }
         self.writeAccounted(replies, context: context)
         replies = []
     }
 
-    /// The connection is over, once what was answered before is written.
+    /// Ends the connection after writing the pending replies.
     func finish(_ end: LinkEnd, behind replies: inout [Frame], context: ChannelHandlerContext) {
         self.answer(&replies, context: context)
         self.finish(end, context: context)
@@ -59,7 +59,7 @@ extension ConnectionHandler {
         guard case .proven = self.state, !self.isClosing else { return }
         do throws(WireError) {
             try self.decode(context: context)
-            // Nothing has come: what was left is less than it was.
+            // Nothing was received, so the undecoded rest has only become smaller.
             self.noteUndecoded(self.decoder.bufferedBytes)
         } catch {
             self.refuse(error, context: context)
@@ -67,20 +67,20 @@ extension ConnectionHandler {
         self.resumeReading(context: context)
     }
 
-    /// Once the peer is in a session its reads may grow to what bulk needs.
+    /// Increases the read size for bulk once the peer is in a session.
     func takeBulk(_ connection: Connection, context: ChannelHandlerContext) {
         guard !self.takesBulk, connection.turns.isMember else { return }
         self.takesBulk = true
         Transport.readForMessages(context.channel)
     }
 
-    /// Keeps account of what waits to be decoded, when something has come. It is a piece of a frame, and what came with the last read; more only
-    /// where the peer has ended the connection behind it, and then the peer waits for no answer to what no turn came for. That is bounded
-    /// together, and so are pieces of frames of peers in no session with us: a piece of a large message costs each of them nothing.
+    /// Accounts for undecoded input after a read. Normally that is a piece of a frame, and the rest of the last read. There is more only
+    /// if the peer has ended the connection after it, and then the peer does not wait for an answer. This excess is bounded over all
+    /// connections, like pieces of frames from peers without a session. A piece of a large message costs a member nothing.
     func boundUndecoded(context: ChannelHandlerContext) {
         let isShort: Bool
         switch self.state {
-        // What comes although reading waits was left by a peer that has gone.
+        // Input that arrives while reading is suspended comes from a peer that has gone.
         case .proven(let connection): isShort = self.settings.accounts.isCrowded && (!connection.turns.isMember || self.wantsRead)
         case .examining: isShort = true
         case .waiting, .handshaking, .attaching, .closed: return
@@ -92,7 +92,7 @@ extension ConnectionHandler {
         self.finish(.lost, context: context)
     }
 
-    /// Nothing of it will be decoded any more. At once: a turn that is waited for holds the handler, and with it all that the peer has left.
+    /// Drops the undecoded input immediately. A pending turn retains the handler, and with it the rest of the peer's input.
     func dropUndecoded() {
         self.decoder = FrameDecoder()
         self.noteUndecoded(0)
@@ -110,7 +110,7 @@ extension ConnectionHandler {
 
     private var isMember: Bool { if case .proven(let connection) = self.state { connection.turns.isMember } else { false } }
 
-    /// Something that held the reading up is less.
+    /// Resumes reading after one of its obstacles may have ended.
     func resumeReading(context: ChannelHandlerContext) {
         guard self.wantsRead, self.mayRead else { return }
         self.wantsRead = false

@@ -1,9 +1,9 @@
 import EarshotWire
 import NIOCore
 
-/// Unreliable messages beside the frames: by the hundred in one read and in one write.
+/// Unreliable messages beside the frames: hundreds in one read and in one write.
 extension ConnectionHandler {
-    /// Unreliable messages that follow each other, which come by the hundred, until there are about so many.
+    /// Decodes consecutive unreliable messages, up to about `count`.
     func takeUnreliable(upTo count: Int) -> [MessageFrame] {
         guard self.machine?.state.hearsUnreliable == true else { return [] }
         var messages: [MessageFrame] = []
@@ -22,7 +22,7 @@ extension ConnectionHandler {
         self.settings.emit(.receivedUnreliable(connection, messages, weight: weight))
     }
 
-    /// Unreliable messages that are encoded already.
+    /// Writes unreliable messages that are already encoded.
     func writeUnreliable(_ messages: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         guard case .proven = self.state, self.machine?.state.saysUnreliable == true else {
             promise?.fail(ChannelError.ioOnClosedChannel)

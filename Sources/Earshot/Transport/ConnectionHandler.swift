@@ -4,25 +4,25 @@ package import Logging
 package import NIOCore
 import NIOTLS
 
-/// The last handler of a connection's pipeline: bytes to frames and back, the handshake, and signs of life.
+/// The last handler of a connection's pipeline: the codec of frames, the handshake, and liveness.
 ///
-/// It runs the pure machines of EarshotWire (``HandshakeStateMachine``, then ``ConnectionStateMachine``) on the event loop and
-/// performs their actions. Until the peer has proven its key nothing reaches the node; afterwards the node gets ``ConnectionEvent``s,
-/// each with as many frames as fill a turn. Connections take turns: while a turn is not over, or the peer's ``PeerAccount`` is full, nothing
-/// more is decoded and the channel is not read, and TCP slows the peer down.
+/// The handler runs the pure state machines of EarshotWire (``HandshakeStateMachine``, then ``ConnectionStateMachine``) on the event loop
+/// and performs their actions. Until the peer has proven its key, the node receives nothing. After that, it receives ``ConnectionEvent``s,
+/// each with at most a turn's worth of frames. Connections take turns: while a turn is not over, or while the peer's ``PeerAccount`` is
+/// full, nothing is decoded and the channel is not read, so TCP slows the peer down.
 package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundIn = [Frame]
     package typealias OutboundOut = ByteBuffer
 
-    /// One word, the large ones indirect: it is looked at several times a frame, each time by a copy.
+    /// One word in size, because the large cases are indirect. The state is read several times per frame, each time as a copy.
     enum State {
         /// TCP or TLS is being set up.
         case waiting
         indirect case handshaking(Handshake)
-        /// Proven, for data: its token is to come.
+        /// The peer of a data connection is proven, and its token has not arrived.
         indirect case attaching(ProvenPeer)
-        /// Proven, and the authorities look at its certificates: what it is trusted with must be known before its first word is heard.
+        /// The peer is proven, and its certificates are being validated. Its trust must be known before its first frame is handled.
         indirect case examining(ProvenPeer)
         case proven(Connection)
         case closed
@@ -33,24 +33,24 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private let localID: PeerID
     let security: Security
     var state = State.waiting
-    /// What is in order between two proven peers: apart from the state, so that it is changed where it lies and not copied.
+    /// The rules for frames between two proven peers. Not part of the state, so that it is changed in place and not copied.
     var machine: ConnectionStateMachine?
     private var preamble = PreambleDecoder()
     private var hasPreamble = false
     var decoder = FrameDecoder()
     let writer: FrameWriter
     var signsOfLife: SignsOfLife?
-    /// Callers that wait for the peer's sign of life.
+    /// Callers that wait for the peer's pong.
     var pongs = AwaitedPongs()
     var heartbeatTask: Scheduled<Void>?
     var deadline: Scheduled<Void>?
     private var end: LinkEnd?
     var isClosing = false
-    /// Bytes that came behind the last word.
+    /// Bytes that were dropped after closing began.
     var dropped = 0
-    /// What has arrived and is not decoded, as the accounts know it.
+    /// The bytes of undecoded input that are charged to the accounts.
     var undecoded = 0
-    /// Whether a turn is waited for.
+    /// Whether the connection waits for its turn.
     var isStalled = false
     var takesBulk = false
     var wantsRead = false
@@ -64,7 +64,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         self.writer.hasRoom = { [weak self] context in self?.wasTaken(context: context) }
     }
 
-    // MARK: Beginning
+    // MARK: Setup
 
     package func handlerAdded(context: ChannelHandlerContext) {
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -75,7 +75,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         self.beginInPlaintext(context: context)
     }
 
-    /// Also of one that never connected, whose channel has no other end.
+    /// Also called for a channel that never connected, which has no other end event.
     package func handlerRemoved(context: ChannelHandlerContext) {
         self.pongs.end()
         self.deadline?.cancel()
@@ -118,7 +118,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     // MARK: Reading
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // What comes after the last word is not answered any more, and must not pile up.
+        // Input after closing began is dropped, so that it does not accumulate.
         var buffer = self.unwrapInboundIn(data)
         guard !self.isClosing else {
             self.dropped += buffer.readableBytes
@@ -138,10 +138,10 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         }
     }
 
-    /// Decodes as much as there is a turn for; the rest waits.
+    /// Decodes as much as fits into a turn. The rest waits.
     func decode(context: ChannelHandlerContext) throws(WireError) {
         var frames: [Frame] = []
-        // Written together: one write for each pong was most of what a flood of pings cost.
+        // Written together: separate writes for each pong were most of the cost of a flood of pings.
         var replies: [Frame] = []
         defer { self.answer(&replies, context: context) }
         var work = 0
@@ -180,7 +180,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                 self.perform(outcome, context: context)
             case .proven:
                 let action = self.machine?.received(frame) ?? .ignore
-                // What is answered or passed over here takes this loop's time, which other connections wait for.
+                // Frames that are answered or ignored here also take time of this loop, for which other connections wait.
                 work += action == .deliver ? frame.work : 1
                 switch action {
                 case .deliver:
@@ -233,7 +233,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         self.settled(peer, vouchedUntil: nil, context: context)
     }
 
-    /// The node hears of the peer from here on.
+    /// Reports a proven peer to the node.
     func settled(_ peer: ProvenPeer, vouchedUntil: Date?, context: ChannelHandlerContext) {
         self.deadline?.cancel()
         self.decoder.phase = .proven
@@ -247,7 +247,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         self.state = .proven(connection)
         self.startHeartbeat(context: context)
         if peer.transport == .tls { self.settings.tlsPins.insert(peer.id) }
-        // The node hears of the connection before its dialler does.
+        // The node learns of the connection before its dialler does.
         self.settings.emit(.proven(connection))
         self.settings.settled(.success(()))
     }
@@ -270,18 +270,18 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         }
     }
 
-    /// Writes frames that the machine allows, at once.
+    /// Writes the frames that the state machine allows, immediately.
     func write(_ frames: [Frame], context: ChannelHandlerContext) {
         guard case .proven = self.state else { return }
         self.writeAccounted(self.allowed(frames), context: context)
     }
 
-    /// Those that are in order now, which are taken for written.
+    /// Returns the frames that are legal now. The state machine counts them as sent.
     func allowed(_ frames: [Frame]) -> [Frame] {
         frames.filter { self.machine?.sent($0) == .send }
     }
 
-    /// Writes what no machine has a say in, or had it already.
+    /// Writes frames that need no check, or have already been checked.
     func writeAccounted(_ frames: [Frame], withPreamble: Bool = false, context: ChannelHandlerContext) {
         do {
             try self.writer.write(frames, withPreamble: withPreamble, context: context)
@@ -307,7 +307,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     // MARK: End
 
-    /// Refuses what the peer did, in words, and closes.
+    /// Refuses the peer's violation with an explanation, and closes.
     func refuse(_ error: WireError, context: ChannelHandlerContext) {
         let refusal = error.refusal
         switch self.state {
@@ -350,19 +350,19 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         self.close(context: context)
     }
 
-    /// Closes for good, once what was written is out, or after `EarshotLimits.closingTime`.
+    /// Closes the connection when its output is sent, or after `EarshotLimits.closingTime`.
     func close(context: ChannelHandlerContext) {
         guard !self.isClosing else { return }
         self.isClosing = true
         if case .proven(let connection) = self.state { self.settings.connectedPeers.remove(connection) }
         switch self.security {
         case .tls:
-            // TLS waits as long for the other side's word.
+            // TLS waits that long for the other side's close notification.
             context.flush()
             context.close(promise: nil)
         case .plaintext:
-            // Half, until the other side has closed too: bytes of its that are not read any more would reset the connection, and
-            // with it take back what it has not read yet.
+            // Closes only the output until the other side has closed too. Unread input would otherwise reset the connection, and the peer
+            // would lose output that it has not read yet.
             let channel = context.channel
             context.writeAndFlush(self.wrapOutboundOut(ByteBuffer())).whenComplete { _ in channel.close(mode: .output, promise: nil) }
             context.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.closingTime)) { channel.close(mode: .all, promise: nil) }

@@ -1,11 +1,11 @@
 package import EarshotWire
 package import NIOCore
 
-/// Tells TLS from plaintext by the first byte that comes in ("First byte, TLS, plaintext" in EarshotWire's Handshake.md), puts what
-/// belongs there in front of the connection's handler, and leaves.
+/// Detects TLS or plaintext from the first received byte ("First byte, TLS, plaintext" in EarshotWire's Handshake.md), inserts the
+/// handlers for it before the connection's handler, and removes itself.
 ///
-/// A peer of ours that comes in the way that this node's preference excludes is told so in plaintext, whatever it speaks: it cannot
-/// know better before. Anything else is not worth a word.
+/// An Earshot peer whose transport this node's preference excludes is refused in plaintext, whatever transport it uses, because it cannot
+/// know the preference earlier. Any other client gets no answer.
 package final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
@@ -15,14 +15,15 @@ package final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHan
     private var hasSeenFirstByte = false
     private var hasRefused = false
 
-    /// `add` adds what the transport needs, and the connection's handler, behind this one.
+    /// Creates the handler. `add` adds the handlers of the transport, and the connection's handler, behind this one.
     package init(preference: EncryptionPreference, add: @escaping (ChannelHandlerContext, TransportKind) throws -> Void) {
         self.preference = preference
         self.add = add
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // What follows on a refused first byte is read, and let go: closing on it would reset the connection under the refusal.
+        // Input after a refused first byte is read and dropped. Closing with unread input would reset the connection before the peer has
+        // read the refusal.
         guard !self.hasRefused else { return }
         let buffer = self.unwrapInboundIn(data)
         guard !self.hasSeenFirstByte, let first = buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) else {
@@ -51,7 +52,7 @@ package final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHan
         }
     }
 
-    /// Says why not, and closes once the other side has had time to read it.
+    /// Sends the reason, and closes when the other side has had time to read it.
     private func refuse(_ transport: TransportKind, context: ChannelHandlerContext) {
         self.hasRefused = true
         var answer = context.channel.allocator.buffer(bytes: WireLimits.preamble)

@@ -1,40 +1,42 @@
 import EarshotWire
 import NIOCore
 
-/// Frames to writes on one connection, and how much of that waits for the socket.
+/// Encodes frames into writes on one connection, and counts the output that waits for the socket.
 ///
-/// What a peer's frames have led to is counted while the socket is full, until that takes it, so that a peer that asks and asks and never
-/// reads does not fill the memory. What this side says of its own accord must not keep a peer from being read: two that send each other much
-/// would each wait for the other to read. It has bounds where it comes from, which a message leaves when its time is over, and is counted by
+/// While the socket is full, replies to a peer's frames are counted, so that a peer that keeps asking and never reads cannot fill the
+/// memory. This side's own output must not prevent reading from the peer: two peers that send each other much would otherwise each wait
+/// for the other to read. Own output is bounded where it originates, and a message leaves those bounds when its time is over. It is
+/// therefore counted separately here.
 /// itself.
 final class FrameWriter {
-    /// Bytes of that which wait, with a share for each write.
+    /// Bytes of replies that wait, with a fixed part for each write.
     private(set) var unwritten = 0 {
         didSet { self.accounts.noteUnwritten(self.unwritten - oldValue) }
     }
-    /// Bytes of this side's own accord that wait.
+    /// Bytes of this side's own output that wait.
     private var unread = 0
-    /// When the socket last took something, or there was nothing to take. Behind TLS what was flushed together counts once it is all gone.
+    /// The last time at which the socket accepted output, or had none to accept. With TLS, output that was flushed together counts when
+    /// all of it has been accepted.
     private var lastTaken = NIODeadline.distantPast
-    /// Since when more than `EarshotLimits.unreadBytes` of its own accord wait.
+    /// The time since which more than `EarshotLimits.unreadBytes` of own output have been waiting.
     private var muchUnreadSince: NIODeadline?
-    /// Some of what waited has gone out.
+    /// Called when some of the waiting output has been sent.
     var hasRoom: (ChannelHandlerContext) -> Void = { _ in }
     private let accounts: PeerAccounts
 
-    /// About what a write that waits takes in memory beyond its bytes.
+    /// The approximate memory of a waiting write beyond its bytes.
     private static let overhead = 256
 
-    /// What a write has room for from the start, in bytes.
+    /// The initial capacity of a write's buffer, in bytes.
     private static let shortestWrite = 256
 
-    /// Small frames are written together up to so many bytes: each write that is done shows that a slow connection moves.
+    /// The maximum size of a write that combines small frames, in bytes. Each completed write shows progress on a slow connection.
     private static let longestWrite = 256 * 1024
 
-    /// A connection's, whose peers' accounts these are.
+    /// Creates the writer of a connection. `accounts` are those of all peers.
     init(_ accounts: PeerAccounts) { self.accounts = accounts }
 
-    /// Whether so much waits that the other side is taken to have stopped reading for good.
+    /// Whether so much output waits that the peer is considered to have stopped reading permanently.
     func isGivenUp(on eventLoop: any EventLoop) -> Bool {
         guard let since = self.muchUnreadSince else { return false }
         let now = eventLoop.now
@@ -42,16 +44,17 @@ final class FrameWriter {
         return self.unread > EarshotLimits.mostUnreadBytes && now - since >= TimeAmount(EarshotLimits.deadAfter)
     }
 
-    /// One write for small frames together; a large body is written as the buffer that it is, not copied. Nothing is flushed.
+    /// Writes small frames together in one buffer. A large body is written as its own buffer, without a copy. Does not flush.
     func write(
         _ frames: [Frame], withPreamble: Bool = false, context: ChannelHandlerContext, promise: EventLoopPromise<Void>? = nil
     ) throws(WireError) {
         var buffer = context.channel.allocator.buffer(capacity: Self.shortestWrite)
-        // How much of that is of this side's own accord.
+        // The bytes of own output in the buffer.
         var own = 0
         if withPreamble { buffer.writeBytes(WireLimits.preamble) }
         for (number, frame) in frames.enumerated() {
-            // As much as all of them take if they are like the first one. Far too much would stay, and be counted by nobody, until the socket takes it.
+            // Reserves enough for all frames, if they are like the first one. Excess capacity would stay uncounted until the socket
+            // accepts the write.
             if number == 1 { buffer.reserveCapacity(minimumWritableBytes: min(buffer.readableBytes * frames.count, Self.longestWrite)) }
             if buffer.readableBytes >= Self.longestWrite {
                 self.write(buffer, own: own, context: context)
@@ -75,7 +78,7 @@ final class FrameWriter {
         self.write(buffer, own: own, context: context, promise: promise)
     }
 
-    /// One write of what is encoded already, so many bytes of it of this side's own accord.
+    /// Writes encoded bytes, of which `own` are own output.
     func write(_ buffer: ByteBuffer, own: Int, context: ChannelHandlerContext, promise: EventLoopPromise<Void>? = nil) {
         guard !context.channel.isWritable, buffer.readableBytes > 0 else {
             context.write(NIOAny(buffer), promise: promise)
@@ -93,7 +96,7 @@ final class FrameWriter {
         context.write(NIOAny(body), promise: written)
     }
 
-    /// The socket is full, and takes this some time.
+    /// Counts a write that waits because the socket is full.
     private func wait(for written: EventLoopPromise<Void>, counting bytes: Int, own: Int, context: ChannelHandlerContext) {
         let weight = bytes > 0 ? bytes + Self.overhead : 0
         let began = context.eventLoop.now

@@ -1,7 +1,7 @@
 import EarshotWire
 
 extension GroupFrame {
-    /// What the frame holds beyond what any does, in bytes: keys, signatures, lists.
+    /// The variable size of the frame, in bytes: keys, signatures, lists.
     var bulk: Int {
         switch self {
         case .invite(let invite): invite.context.count + invite.charter.bulk + invite.terms.signature.count
@@ -13,14 +13,14 @@ extension GroupFrame {
         }
     }
 
-    /// About how much work the frame is for the node, in the units of ``EarshotWire/Frame/work``.
+    /// The approximate amount of work that the frame causes for the node, in the units of ``EarshotWire/Frame/work``.
     var work: Int {
         switch self {
         case .invite, .inviteAnswer, .inviteWithdraw: 16
-        // Two signatures may have to be checked.
+        // Two signatures may have to be verified.
         case .record: 64
         case .names(let names): 16 + names.count
-        // The records that are not in it are sent.
+        // The node sends the records that are missing in the index.
         case .index(_, let hashes): 64 + hashes.count / 8
         }
     }

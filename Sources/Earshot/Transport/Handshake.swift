@@ -1,16 +1,16 @@
 import EarshotWire
 
-/// A ``EarshotWire/HandshakeStateMachine`` with what it needs at hand: signs with this node's key and checks the peer's proofs, and
-/// says what is to go out.
+/// A ``EarshotWire/HandshakeStateMachine`` with the operations it needs: it signs with this node's key, verifies the peer's proofs, and
+/// returns the frames to send.
 struct Handshake {
-    /// What the connection's handler has to do.
+    /// The next action of the connection's handler.
     enum Outcome {
         case wait
-        /// The preamble goes before the first frames of a side.
+        /// The preamble precedes the first frames of a side.
         case send([Frame], withPreamble: Bool)
-        /// The peer is who it says; these frames go out before anything else.
+        /// The peer's key is proven. These frames are sent before all others.
         case proven(ProvenPeer, sending: [Frame])
-        /// Say why, and close.
+        /// Send the reason, and close.
         case refuse(WireError)
         /// Close.
         case fail(EarshotError)
@@ -29,7 +29,7 @@ struct Handshake {
         self.role = settings.role
     }
 
-    /// Whether a refusal now would be this side's first word: a responder that refuses the first hello has not sent its preamble yet.
+    /// Whether a refusal would now be this side's first output. A responder that refuses the first hello has not yet sent its preamble.
     var hasSaidNothing: Bool { self.role == .responder && !self.machine.hasSentHello }
 
     mutating func start() -> Outcome {
@@ -77,6 +77,6 @@ struct Handshake {
 }
 
 extension Refusal {
-    /// The other side's own words, while its key is not proven yet.
+    /// The other side's explanation, whose key is not proven yet.
     fileprivate var inBrackets: String { self.explanation.isEmpty ? "" : " (\(self.explanation))" }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counts handshakes that came to nothing, on whichever event loop they did.
+/// Counts failed handshakes, from any event loop.
 final class HandshakeFailures: Sendable {
     private let counts = Mutex<[EarshotError.Code: UInt64]>([:])
 

@@ -1,17 +1,17 @@
 package import NIOCore
 
-/// In front of TLS until its handshake is over: bounds what a stranger makes TLS read, and has it take turns.
+/// Precedes TLS until its handshake is over. Bounds the input that a stranger can make TLS read, and makes it take turns.
 ///
-/// TLS takes 100 KiB of certificates, and reads every one of them, twice, before its callback can refuse them; they stay in memory as long
-/// as the connection does. Measured in a debug build: 400 certificates, whose keys are points of P-224 in their compressed form, took 0.9 s
-/// of an event loop, and any 300 of them 1 MB a connection. A peer's few certificates are a few thousand bytes.
+/// TLS accepts 100 KiB of certificates, and parses each of them twice before its callback can refuse them. They stay in memory as long as
+/// the connection does. In a debug build, 400 certificates with keys that are compressed P-224 points took 0.9 s of an event loop, and any
+/// 300 of them took 1 MB per connection. A peer's few certificates are a few thousand bytes.
 package final class HandshakeGate: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
 
     private let turns: HandshakeTurns
     private var bytes = 0
-    /// What waits for its turn.
+    /// Input that waits for its turn.
     private var waiting: ByteBuffer?
     private var isReading = false
 
@@ -45,7 +45,7 @@ package final class HandshakeGate: ChannelInboundHandler, RemovableChannelHandle
         guard let buffer = self.waiting else { return }
         self.waiting = nil
         context.fireChannelRead(self.wrapInboundOut(buffer))
-        // From the head of the pipeline, which this handler may have left by now.
+        // Starts at the head of the pipeline, because this handler may have been removed by now.
         if !self.isReading { context.channel.pipeline.fireChannelReadComplete() }
     }
 
@@ -54,7 +54,7 @@ package final class HandshakeGate: ChannelInboundHandler, RemovableChannelHandle
         context.fireChannelInactive()
     }
 
-    /// The handshake is over: everything passes from now on.
+    /// Removes the gate when the handshake is over. All later input passes.
     static func open(_ pipeline: ChannelPipeline.SynchronousOperations) {
         guard let context = try? pipeline.context(handlerType: HandshakeGate.self) else { return }
         pipeline.removeHandler(context: context, promise: nil)

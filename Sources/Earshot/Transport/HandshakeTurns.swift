@@ -6,17 +6,17 @@ import Synchronization
     import Glibc
 #endif
 
-/// The turns that TLS handshakes take on one event loop, so that what strangers make TLS compute holds no other connection up for long.
+/// Turns of TLS handshakes on one event loop, so that computations for strangers do not delay other connections for long.
 ///
-/// An ordinary piece of a handshake takes a millisecond or two and runs at once. After one that took longer the loop has
-/// ``EarshotLimits/handshakePause`` times as long for everything else before the next piece of any handshake; those that wait go one by one, the
-/// first comer first. There are no more of them than unproven connections and dials.
+/// A typical piece of a handshake takes a millisecond or two and runs immediately. After a longer piece, other work has
+/// ``EarshotLimits/handshakePause`` times as long before the next piece of any handshake. Waiting pieces run one at a time, in the order
+/// of arrival. Their number is bounded by that of unproven connections and dials.
 ///
-/// Used on its loop alone; the lock is there so that connections' handlers can be handed it from anywhere.
+/// Used only on its loop. The lock allows passing it to connections' handlers from any thread.
 package final class HandshakeTurns: Sendable {
     private struct State {
         var waiting: Deque<@Sendable () -> Void> = []
-        /// When the next piece may run.
+        /// The earliest time of the next piece.
         var next = NIODeadline.uptimeNanoseconds(0)
         var isScheduled = false
     }
@@ -25,20 +25,21 @@ package final class HandshakeTurns: Sendable {
     private let spent: @Sendable () -> TimeAmount
     private let state = Mutex(State())
 
-    /// `spent` is what the loop's thread has computed so far: waiting for a processor is not charged to a handshake.
+    /// - Parameter spent: The processor time of the loop's thread so far. Time spent waiting for a processor is not charged to a
+    ///   handshake.
     package init(on loop: any EventLoop, spent: @escaping @Sendable () -> TimeAmount = HandshakeTurns.processorTime) {
         self.loop = loop
         self.spent = spent
     }
 
-    /// The calling thread's processor time (clock_gettime(2)).
+    /// Returns the calling thread's processor time (clock_gettime(2)).
     package static func processorTime() -> TimeAmount {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
         return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
     }
 
-    /// Does a piece of work, at once or when its turn has come.
+    /// Runs a piece of work, immediately or when its turn comes.
     package func take(_ work: @escaping @Sendable () -> Void) {
         let now = self.loop.now
         let isDue = self.state.withLock { state in
@@ -72,7 +73,7 @@ package final class HandshakeTurns: Sendable {
                 return state.waiting.popFirst()
             }
             if let work { self.run(work) }
-            // Another time round the loop, after what else has come in.
+            // Schedules the next piece in another iteration of the loop, after other input.
             self.scheduleNext()
         }
     }

@@ -2,7 +2,7 @@ internal import CLinux
 import NIOCore
 import Synchronization
 
-/// Gives what a flood has left of free memory back to the system, a while after it, on an event loop that carries bulk.
+/// Returns free heap memory to the system some time after a flood, on an event loop for bulk transfers.
 final class HeapTrimmer: Sendable {
     private let group: any EventLoopGroup
     private let trim: @Sendable () -> Void

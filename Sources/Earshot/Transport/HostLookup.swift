@@ -3,13 +3,13 @@ import EarshotWire
 import Glibc
 import Synchronization
 
-/// Turns the hosts of configured peers into addresses, off the event loops and off the cooperative pool: a name server that does not
-/// answer holds getaddrinfo(3) for half a minute.
+/// Resolves the hosts of configured peers to addresses, outside the event loops and the cooperative pool: getaddrinfo(3) blocks for half a
+/// minute if a name server does not answer.
 ///
-/// There is one question a host at a time, and a caller that asks the same meanwhile shares the answer: a dead name server collects no
-/// threads.
+/// There is at most one lookup per host at a time. Other callers with the same question share its answer, so that a dead name server does
+/// not accumulate threads.
 package final class HostLookup: Sendable {
-    /// Answers one question, on a thread that it may block.
+    /// Performs one lookup, on a thread that it may block.
     package typealias Query = @Sendable (ConfiguredPeer) -> Result<[PeerAddress], EarshotError>
 
     private typealias Answer = CheckedContinuation<Result<[PeerAddress], EarshotError>, Never>
@@ -27,8 +27,8 @@ package final class HostLookup: Sendable {
         self.query = query
     }
 
-    /// The peer's addresses, best first.
-    /// - Throws: `unavailable` where the name does not resolve, or once `stop` was called.
+    /// Returns the peer's addresses, best first.
+    /// - Throws: `unavailable` if the name does not resolve, or after a call of `stop`.
     package func addresses(of peer: ConfiguredPeer) async throws(EarshotError) -> [PeerAddress] {
         let result = await withCheckedContinuation { (answer: Answer) in
             let (isStopped, isFirst) = self.state.withLock { state in
@@ -47,7 +47,7 @@ package final class HostLookup: Sendable {
         return try result.get()
     }
 
-    /// Answers all callers at once: a stop does not wait for a name server.
+    /// Answers all callers immediately, because a stop must not wait for a name server.
     package func stop() {
         let answers = self.state.withLock { state in
             state.isStopped = true
@@ -59,7 +59,7 @@ package final class HostLookup: Sendable {
 
     private static let stopped = EarshotError.stopping
 
-    /// What the system's resolver says; a numeric host asks no name server.
+    /// Returns the answer of the system's resolver. A numeric host needs no name server.
     private static func ask(_ peer: ConfiguredPeer) -> Result<[PeerAddress], EarshotError> {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -72,7 +72,7 @@ package final class HostLookup: Sendable {
         return .success(self.addresses(list, port: peer.port))
     }
 
-    /// The first addresses of a resolver's answer, each once.
+    /// Returns the first addresses of a resolver's answer, without duplicates.
     static func addresses(_ list: UnsafeMutablePointer<addrinfo>?, port: UInt16) -> [PeerAddress] {
         var addresses: [PeerAddress] = []
         var item = list
@@ -89,7 +89,7 @@ package final class HostLookup: Sendable {
             guard let start = buffer.baseAddress,
                 getnameinfo(info.ai_addr, info.ai_addrlen, start, socklen_t(buffer.count), nil, 0, NI_NUMERICHOST) == 0
             else { return nil }
-            // A link-local address comes with its zone: `fe80::1%eth0`.
+            // The resolver returns a link-local address with its zone: `fe80::1%eth0`.
             let parts = String(cString: start).split(separator: "%", maxSplits: 1)
             return parts.first.flatMap { PeerAddress(host: String($0), interface: String(parts.dropFirst().first ?? ""), port: port) }
         }

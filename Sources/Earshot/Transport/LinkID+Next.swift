@@ -1,11 +1,11 @@
 import EarshotCore
 import Synchronization
 
-/// How many were made.
+/// The number of ids created so far.
 private let made = Atomic<UInt64>(0)
 
 extension LinkID {
-    /// One that no connection has had.
+    /// Returns an id that no other connection has.
     package static func next() -> LinkID {
         LinkID(number: made.wrappingAdd(1, ordering: .relaxed).newValue)
     }

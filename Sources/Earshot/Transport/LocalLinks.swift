@@ -1,7 +1,6 @@
 package import NIOCore
 
-/// The networks that this machine's interfaces are on: an address that discovery names is dialled only there
-/// (EarshotWire.md).
+/// The networks of this machine's interfaces. An address from discovery is dialled only if it is on one of them (EarshotWire.md).
 package struct LocalLinks: Sendable {
     package struct Link: Sendable, Hashable {
         package let interface: String
@@ -15,7 +14,7 @@ package struct LocalLinks: Sendable {
         self.links = links
     }
 
-    /// What the kernel says now.
+    /// Returns the current networks from the kernel.
     package static func current() -> LocalLinks {
         guard let devices = try? System.enumerateDevices() else { return LocalLinks(links: []) }
         return LocalLinks(
@@ -27,7 +26,8 @@ package struct LocalLinks: Sendable {
             })
     }
 
-    /// Whether an address from discovery may be dialled: on a link of ours, and loopback only for records from loopback.
+    /// Returns whether an address from discovery may be dialled: it must be on one of the networks. Loopback is allowed only for records
+    /// from loopback.
     package func permit(_ address: PeerAddress, fromLoopback: Bool) -> Bool {
         guard let target = address.socketAddress.flatMap(Self.bytes), !Self.isUnusable(target) else { return false }
         if Self.isLoopback(target) { return fromLoopback }
@@ -38,7 +38,7 @@ package struct LocalLinks: Sendable {
         }
     }
 
-    /// Whether an address is one of this machine's own.
+    /// Whether an address belongs to this machine.
     package func isOwn(_ address: PeerAddress) -> Bool {
         guard let target = address.socketAddress.flatMap(Self.bytes) else { return false }
         return Self.isLoopback(target) || self.links.contains { $0.address == target }
@@ -48,16 +48,16 @@ package struct LocalLinks: Sendable {
         bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
     }
 
-    /// Unspecified, multicast, broadcast and IPv4-mapped addresses belong to no host that could be dialled.
+    /// Whether an address is unspecified, multicast, broadcast or IPv4-mapped. No host can be dialled at such an address.
     private static func isUnusable(_ bytes: [UInt8]) -> Bool {
         if bytes.count == 4 { return bytes[0] == 0 || bytes[0] >= 224 }
         let isMapped = bytes[0..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
         return bytes[0] == 0xFF || bytes.allSatisfy { $0 == 0 } || isMapped
     }
 
-    /// The address in network order; 4 or 16 bytes.
+    /// Returns the address in network order, 4 or 16 bytes.
     package static func bytes(_ address: SocketAddress) -> [UInt8]? {
-        // Where `struct sockaddr_in` and `sockaddr_in6` hold it (ip(7), ipv6(7)).
+        // The offsets of the address in `struct sockaddr_in` and `sockaddr_in6` (ip(7), ipv6(7)).
         let range: Range<Int>
         switch address.protocol {
         case .inet: range = 4..<8

@@ -8,28 +8,27 @@ import Synchronization
     import Glibc
 #endif
 
-/// Work that takes turns on an event loop: in the order in which it came, and after ``EarshotLimits/nodeTurn`` of it everything else that
-/// the loop serves, its sockets above all, comes before the rest.
+/// Work that takes turns on an event loop, in the order of arrival. After ``EarshotLimits/nodeTurn`` of work, the loop serves everything
+/// else, in particular its sockets, before it continues.
 ///
-/// A loop runs what is executed on it until nothing is left, and looks at its sockets only then: work that begets work would keep it from
-/// them for as long as there is any. What is left of a turn therefore waits for a byte on a socket of our own, which the loop finds there
-/// when it has looked at all of them.
+/// A loop executes scheduled work until none is left, and only then polls its sockets. Work that schedules more work would keep it from
+/// polling. The rest of a turn therefore waits for a byte on a private socket, which the loop finds when it has polled all of them.
 package final class LoopTurns: Sendable {
     private struct State {
         var first: Deque<@Sendable () -> Void> = []
         var waiting: Deque<@Sendable () -> Void> = []
-        /// Whether the loop comes back to what waits.
+        /// Whether the loop will run the waiting work.
         var isScheduled = false
-        /// Whether it is the turn of what waits behind what comes first.
+        /// Whether the next turn belongs to `waiting` instead of `first`.
         var isOthersTurn = false
         var turn = NodeTurn()
     }
 
     private let loop: any EventLoop
     private let state = Mutex(State())
-    /// How much the turns of its connections have of their work.
+    /// The size of turns of the loop's connections.
     let pace = TurnPace()
-    /// Where the byte is written; the loop has the other end.
+    /// The socket to which the byte is written; the loop reads the other end.
     private let bell: CInt
 
     private init(on loop: any EventLoop, bell: CInt) {
@@ -39,7 +38,8 @@ package final class LoopTurns: Sendable {
 
     deinit { close(self.bell) }
 
-    /// - Throws: `unavailable` where there are no descriptors left.
+    /// Creates the turns of a loop.
+    /// - Throws: `unavailable` if there are no descriptors left.
     package static func make(on loop: any EventLoop) async throws(EarshotError) -> LoopTurns {
         var ends: [CInt] = [-1, -1]
         let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
@@ -60,11 +60,12 @@ package final class LoopTurns: Sendable {
         return turns
     }
 
-    /// Whether it is this loop's turns.
+    /// Whether these are the turns of `loop`.
     func areOn(_ loop: any EventLoop) -> Bool { self.loop === loop }
 
-    /// Has the work done on the loop when its turn comes, never at once; from any thread. The node's inputs come first, bounded by the turns of
-    /// the connections that they come from: else each of them would wait for a turn of every connection that sends as fast as it can.
+    /// Schedules work on the loop for its turn, from any thread; it never runs immediately. The node's inputs have priority with `first`.
+    /// They are bounded by the turns of the connections from which they come. Without priority, each of them would wait for a turn of
+    /// every connection that sends as fast as it can.
     package func take(first: Bool = false, _ work: @escaping @Sendable () -> Void) {
         let isAlone = self.state.withLock { state in
             if first { state.first.append(work) } else { state.waiting.append(work) }
@@ -90,11 +91,11 @@ package final class LoopTurns: Sendable {
         }
     }
 
-    /// What is to be done next, and whether it is what comes first.
+    /// Removes and returns the next work, and whether it has priority.
     private func next() -> (work: @Sendable () -> Void, isFirst: Bool)? {
         self.state.withLock { state in
-            // What comes first may come without an end: after a turn that it has filled one of the others goes before it. Only then: one of the
-            // others may fill a turn by itself, and what comes first would never have another.
+            // Work with priority may be endless, so after a turn that it has filled, one piece of other work precedes it. This applies
+            // only then: a single piece of other work may fill a turn, and work with priority would otherwise never run.
             if state.isOthersTurn, let work = state.waiting.popFirst() {
                 state.isOthersTurn = false
                 return (work, false)
@@ -107,12 +108,12 @@ package final class LoopTurns: Sendable {
     }
 
     private func letOthersIn() {
-        // Refused only where the loop is about to end, and then there is nobody to let in.
+        // The send fails only if the loop is about to end, and then there is nothing to yield to.
         guard send(self.bell, [1], 1, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)) != 1 else { return }
         self.loop.execute { self.run() }
     }
 
-    /// Hears the byte.
+    /// Receives the byte.
     private final class Hearer: ChannelInboundHandler, Sendable {
         typealias InboundIn = ByteBuffer
 

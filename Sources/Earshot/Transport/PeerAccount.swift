@@ -1,15 +1,15 @@
 package import EarshotWire
 import Synchronization
 
-/// What one peer makes this machine hold: its frames until they are dealt with, messages and pieces of resources until they are on disk,
-/// and what its frames have led to (store work, jobs, timers), each of which holds a ``Charge`` until it is done.
+/// The resources of this machine that one peer uses: its frames until they are handled, messages and pieces of resources until they are on
+/// disk, and work that its frames have caused (store work, jobs, timers). Each piece of that work holds a ``Charge`` until it is done.
 ///
-/// An account belongs to a key and not to a connection, so that a peer that comes back on a new connection brings along what it still
-/// owes. It is what stops reading: a connection whose peer's account is full hands nothing on, and TCP slows the peer down.
+/// An account belongs to a key, not to a connection, so a peer that reconnects keeps its charges. A full account suspends reading: the
+/// connection passes no frames on, and TCP slows the peer down.
 package final class PeerAccount: Sendable {
     private struct State {
         var bytes = 0
-        /// Connections that wait for room, each to be called once.
+        /// Connections that wait for room. Each is called once.
         var waiters: [@Sendable () -> Void] = []
     }
 
@@ -24,16 +24,16 @@ package final class PeerAccount: Sendable {
 
     deinit { self.accounts.forget(self.peer) }
 
-    /// What is charged now, in bytes.
+    /// The charged bytes.
     package var bytes: Int { self.state.withLock { $0.bytes } }
 
-    /// Charges the peer; what is charged must be given back.
+    /// Charges the peer. The bytes must be released with ``giveBack(_:)``.
     package func charge(_ bytes: Int) {
         self.state.withLock { $0.bytes += bytes }
         self.accounts.charge(bytes)
     }
 
-    /// What was charged is dealt with.
+    /// Releases charged bytes.
     package func giveBack(_ bytes: Int) {
         self.accounts.giveBack(bytes)
         let waiters = self.state.withLock { state in
@@ -47,7 +47,7 @@ package final class PeerAccount: Sendable {
     /// Whether more may be charged.
     func hasRoom(isMember: Bool) -> Bool { self.bytes < self.limit(isMember: isMember) }
 
-    /// Has `resume` called once something was given back; `false` where there is room already.
+    /// Calls `resume` once, after bytes have been released. Returns `false` if there is room already.
     func waitForRoom(isMember: Bool, _ resume: @escaping @Sendable () -> Void) -> Bool {
         let limit = self.limit(isMember: isMember)
         return self.state.withLock { state in
@@ -63,20 +63,20 @@ package final class PeerAccount: Sendable {
     }
 }
 
-/// The accounts of all peers that owe something or are connected.
+/// The accounts of all peers that have charges or a connection.
 package final class PeerAccounts: Sendable {
     private struct Entry: Sendable {
         weak let account: PeerAccount?
     }
 
-    /// What all of them owe together, in bytes.
+    /// The charges of all peers together, in bytes.
     private let total = Atomic(0)
-    /// What waits to be written to all of them, in bytes.
+    /// The replies to all peers that wait to be written, in bytes.
     private let unwritten = Atomic(0)
-    /// Whether it has been much since it was last nearly nothing.
+    /// Whether the total was large since it was last nearly zero.
     private let wasMuch = Atomic(false)
     private let entries = Mutex<[PeerID: Entry]>([:])
-    /// Called when nearly nothing is owed any more, after much was.
+    /// Called when the total is nearly zero after it was large.
     private let calmed: @Sendable () -> Void
 
     package init(calmed: @escaping @Sendable () -> Void = {}) {
@@ -94,15 +94,15 @@ package final class PeerAccounts: Sendable {
         self.calmed()
     }
 
-    /// What all peers owe together, in bytes.
+    /// The charges of all peers together, in bytes.
     package var bytes: Int { self.total.load(ordering: .relaxed) }
 
-    /// How many peers have an account.
+    /// The number of peers with an account.
     package var count: Int { self.entries.withLock { $0.count } }
 
-    /// The peer's account: the one that there is, or a new one.
+    /// Returns the existing or a new account of the peer.
     package func account(of peer: PeerID) -> PeerAccount {
-        // Released outside the lock: the last reference to an account takes its entry out.
+        // Declared here so that it is released outside the lock: the last reference to an account removes its entry.
         var account: PeerAccount?
         self.entries.withLock { entries in
             account = entries[peer]?.account
@@ -115,39 +115,39 @@ package final class PeerAccounts: Sendable {
     }
 
     fileprivate func forget(_ peer: PeerID) {
-        // Released outside the lock, as above.
+        // Declared here so that it is released outside the lock, as above.
         var successor: PeerAccount?
         self.entries.withLock { entries in
             successor = entries[peer]?.account
-            // The peer may have come back meanwhile, with another one.
+            // The peer may have reconnected meanwhile, with a new account.
             if successor == nil { entries[peer] = nil }
         }
     }
 
-    /// Takes down bytes that have arrived and are no whole frame yet, or not any more. They are no work of the node's yet, and nothing
-    /// waits for them.
+    /// Adds a change of the bytes that have arrived but are not yet decoded. They are not yet work of the node, and nothing waits for
+    /// their release.
     func noteUndecoded(_ change: Int) {
         if change > 0 { self.charge(change) } else if change < 0 { self.giveBack(-change) }
     }
 
-    /// Whether all together hold as much as they may.
+    /// Whether all charges together have reached their limit.
     var isCrowded: Bool { self.bytes >= EarshotLimits.allUnprocessedBytes }
 
-    /// Takes down answers that wait to be written, or do not any more.
+    /// Adds a change of the reply bytes that wait to be written.
     func noteUnwritten(_ change: Int) {
         let total = self.unwritten.add(change, ordering: .relaxed).newValue
         if total >= EarshotLimits.muchUnprocessedBytes { self.wasMuch.store(true, ordering: .relaxed) }
     }
 
-    /// How much may wait to be written to one peer for it to be read, in bytes.
+    /// Returns how many reply bytes may wait for one peer while it is still read.
     func unwrittenLimit(isMember: Bool) -> Int {
         guard self.unwritten.load(ordering: .relaxed) >= EarshotLimits.allUnwrittenBytes else { return EarshotLimits.unwrittenBytes }
         return isMember ? EarshotLimits.crowdedMemberUnwrittenBytes : EarshotLimits.crowdedUnwrittenBytes
     }
 }
 
-/// What a peer is charged for work that its frame has caused (a transaction, a timer, a task), given back with the last reference to this:
-/// the work carries it, so that it can be neither forgotten nor given back twice.
+/// The charge of a peer for work that its frame has caused (a transaction, a timer, a task). The charge is released with the last
+/// reference to it. The work holds that reference, so the charge can be neither forgotten nor released twice.
 package final class Charge: Sendable {
     let account: PeerAccount
     private let bytes: Int

@@ -1,17 +1,16 @@
 package import EarshotWire
 package import NIOCore
 
-/// A listener's plaintext refusal of our TLS. It is not signed: it may send the dialler on to plaintext, where the signed
-/// preferences tell whether it was true, and to nothing else.
+/// A listener's plaintext refusal of this node's TLS. It is not signed. Its only effect can be that the dialler tries plaintext, where the
+/// signed preferences show whether it was genuine.
 package struct PlaintextRefusal: Error, Hashable, CustomStringConvertible {
     package let refusal: Refusal
 
     package var description: String { "the listener refused TLS in plaintext (\(self.refusal.code.name))" }
 }
 
-/// Stands between the socket and the dialler's TLS until the first bytes have come back. A listener that speaks plaintext only
-/// answers a TLS hello with our preamble and a refusal ("First byte, TLS, plaintext" in EarshotWire's Handshake.md), which TLS itself would
-/// only call malformed.
+/// Precedes the dialler's TLS until the first bytes have arrived. A listener that speaks only plaintext answers a TLS hello with Earshot's
+/// preamble and a refusal ("First byte, TLS, plaintext" in EarshotWire's Handshake.md). TLS itself would only report that as malformed.
 package final class PlaintextAnswerHandler: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = ByteBuffer
 
@@ -24,7 +23,7 @@ package final class PlaintextAnswerHandler: ChannelInboundHandler, RemovableChan
     package init() {}
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // What comes behind the answer is let go: to close takes a moment, in which it must not pile up.
+        // Input after the answer is dropped. Closing takes a moment, in which it must not accumulate.
         guard !self.isOver else { return }
         var buffer = self.unwrapInboundIn(data)
         guard self.isPlaintext || buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) == WireLimits.preamble.first else {

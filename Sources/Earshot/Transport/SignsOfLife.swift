@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Whether a connection still gives signs of life: asks for one after `EarshotLimits.pingAfter` of silence, and gives it up for dead
-/// after `EarshotLimits.deadAfter`.
+/// The liveness of a connection. A ping is due after `EarshotLimits.pingAfter` of silence, and the connection counts as dead after
+/// `EarshotLimits.deadAfter`.
 struct SignsOfLife {
     enum Verdict: Hashable {
         case alive
@@ -10,26 +10,26 @@ struct SignsOfLife {
         case dead
     }
 
-    /// How often to look once it is silent: a tenth of the longest silence, so that none is much longer than that.
+    /// The interval between checks of a silent connection: a tenth of the longest silence, so that the limit is not exceeded by much.
     static let interval = TimeAmount.nanoseconds(TimeAmount(EarshotLimits.deadAfter).nanoseconds / 10)
 
     private var heardAt: NIODeadline
-    /// When the other side heard last that we are there, while we are behind.
+    /// The time of the last ping while this side is behind with reading.
     private var toldAt: NIODeadline?
 
-    /// A connection that has just proven itself.
+    /// Creates the state of a newly proven connection.
     init(at now: NIODeadline) { self.heardAt = now }
 
-    /// Something came.
+    /// Records input.
     mutating func heard(at now: NIODeadline) { self.heardAt = now }
 
-    /// What is to be thought of it, and when to look again. A connection that we do not read from because we are behind is not silent; its
-    /// peer, which may have nothing else from us for as long, hears that we are there.
+    /// Returns the state of the connection, and the time until the next check. A connection that is not read because this side is behind
+    /// is not silent. Its peer is pinged, because it may receive nothing else for a long time.
     mutating func check(at now: NIODeadline, isBehind: Bool) -> (verdict: Verdict, next: TimeAmount) {
         if isBehind {
             self.heardAt = now
             let pingAfter = TimeAmount(EarshotLimits.pingAfter)
-            // Not as often as may be: so many pings may be out, and no answer is read.
+            // Less often than allowed, because the number of unanswered pings is limited, and no answer is read.
             if let toldAt = self.toldAt, now - toldAt < pingAfter * 2 { return (.alive, pingAfter) }
             self.toldAt = now
             return (.ask(now.uptimeNanoseconds), pingAfter)
@@ -37,7 +37,7 @@ struct SignsOfLife {
         self.toldAt = nil
         let silence = now - self.heardAt
         if silence >= TimeAmount(EarshotLimits.deadAfter) { return (.dead, Self.interval) }
-        // Not before it can be silent for long: an idle daemon is not to wake up for nothing.
+        // No earlier check, so that an idle daemon does not wake up needlessly.
         guard silence >= TimeAmount(EarshotLimits.pingAfter) else { return (.alive, TimeAmount(EarshotLimits.pingAfter) - silence) }
         return (.ask(UInt64(truncatingIfNeeded: silence.nanoseconds)), Self.interval)
     }

@@ -1,8 +1,8 @@
 import NIOCore
 import NIOPosix
 
-/// The continuous clock, with event loops' timers: sleeping by the clock itself goes through libdispatch, which on Linux wakes the process up
-/// once a second from its first use on, for as long as it lives. Like all timers of event loops, these stand still in suspend.
+/// The continuous clock, with the timers of event loops. Sleeping with the clock itself uses libdispatch, which on Linux wakes up the
+/// process once a second after its first use. Like all timers of event loops, these do not run while the machine is suspended.
 package struct TimerClock: Clock {
     package typealias Instant = ContinuousClock.Instant
 

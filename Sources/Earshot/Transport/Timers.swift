@@ -5,20 +5,20 @@ package import NIOCore
     import Glibc
 #endif
 
-/// Schedules what comes due, and tells the time by which it is decided whether it has.
+/// Schedules deadlines, and provides the clock for them.
 package struct Timers: Sendable {
     private enum Clock: Sendable {
-        /// The system's, which runs on while the machine is suspended.
+        /// The system's clock, which continues while the machine is suspended.
         case system
-        /// The event loop's own, and the time that is to have passed in suspend.
+        /// The event loop's clock, plus a simulated time in suspend.
         case loop(suspended: @Sendable () -> Duration)
     }
 
     private let eventLoop: any EventLoop
     private let clock: Clock
 
-    /// For tests: time is this loop's, and passes as they move it. What they say that the machine was suspended passes by the clock too, while
-    /// timers stand still.
+    /// Creates timers for tests. The test moves the time of the loop. The time in `suspended` also passes on the clock, but not for
+    /// timers.
     package init(on eventLoop: any EventLoop, suspended: @escaping @Sendable () -> Duration = { .zero }) {
         self.init(eventLoop, .loop(suspended: suspended))
     }
@@ -28,10 +28,11 @@ package struct Timers: Sendable {
         self.clock = clock
     }
 
-    /// Those of a daemon: the system's clock, and timers on one of these loops, which stand still while the machine is suspended.
+    /// Returns the timers of a daemon: the system's clock, and timers on one of the loops, which do not run while the machine is
+    /// suspended.
     package static func system(of group: any EventLoopGroup) -> Timers { Timers(group.next(), .system) }
 
-    /// The time by which deadlines and pauses are told.
+    /// The current time for deadlines and pauses.
     package var now: MonotonicInstant {
         switch self.clock {
         case .system: Self.sinceBoot()
@@ -39,23 +40,23 @@ package struct Timers: Sendable {
         }
     }
 
-    /// CLOCK_BOOTTIME, suspended time included (clock_gettime(2)).
+    /// Returns CLOCK_BOOTTIME, which includes time in suspend (clock_gettime(2)).
     private static func sinceBoot() -> MonotonicInstant {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)
         return MonotonicInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// Runs `action` at `deadline`, or at once where that has passed.
+    /// Runs `action` at `deadline`, or immediately if it has passed.
     @discardableResult
     package func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> Scheduled<Void> {
         guard case .loop(let suspended) = self.clock else {
             return self.eventLoop.scheduleTask(in: TimeAmount(max(.zero, deadline - self.now)), action)
         }
-        // By the instant, not by the delay: a test may move the time meanwhile, and nobody would move it again for what is late then.
+        // Uses the instant instead of the delay. A test may move the time meanwhile, and would not move it again for a late timer.
         let due = NIODeadline.uptimeNanoseconds(UInt64(clamping: (deadline - suspended()).nanoseconds))
         let scheduled = self.eventLoop.scheduleTask(deadline: max(due, self.eventLoop.now), action)
-        // What is due runs only when the loop is asked for something.
+        // Due timers run only when the loop has something else to execute.
         self.eventLoop.execute {}
         return scheduled
     }

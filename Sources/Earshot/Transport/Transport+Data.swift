@@ -7,10 +7,10 @@ import NIOPosix
     import Glibc
 #endif
 
-/// Data connections: dialled and accepted on event loops of their own.
+/// Data connections, dialled and accepted on their own event loops.
 extension Transport {
-    /// Dials for one ticket, address by address; `attached` has the connection when this returns.
-    /// - Throws: why the last address failed.
+    /// Dials for one ticket, one address after another. When this returns, `attached` has received the connection.
+    /// - Throws: The error of the last address.
     func dialData(
         _ ticket: DataTicket, to peer: PeerID, over transport: TransportKind, at addresses: [PeerAddress],
         attached: @escaping @Sendable (DataConnection) -> Void
@@ -30,8 +30,8 @@ extension Transport {
         throw failure ?? EarshotError(.unavailable, "no address of the peer is known on this machine's networks")
     }
 
-    /// A connection was accepted. While data connections are expected it probably is one, and moves to their event loops: which it is
-    /// shows only once TLS has begun, and a channel stays where its first byte was read.
+    /// Initialises an accepted connection. While data connections are expected, it probably is one, and moves to their event loops. The
+    /// connection's purpose is known only after TLS has begun, and by then its channel cannot move.
     func initialiseAccepted(_ channel: any Channel) throws {
         guard self.tickets.isExpecting, let descriptor = try Self.duplicate(channel) else {
             try self.initialiseIncoming(channel)
@@ -49,8 +49,8 @@ extension Transport {
         channel.close(mode: .all, promise: nil)
     }
 
-    /// How an attached data connection is read: in pieces of one size, with a look at their reader's room after each. TLS gathers what was
-    /// decrypted until then.
+    /// Configures reads of an attached data connection: pieces of one size, with a check of the reader's room after each. TLS collects
+    /// decrypted bytes until then.
     static func readForData(_ channel: any Channel) { self.read(channel, upTo: EarshotLimits.dataRead) }
 
     private static func duplicate(_ channel: any Channel) throws -> CInt? {
@@ -69,7 +69,7 @@ extension ConnectionHandler.Purpose {
         }
     }
 
-    /// What the initiator's hello says of it.
+    /// The extensions in the initiator's hello for this purpose.
     var helloExtensions: [HelloExtension] {
         switch self {
         case .control: [.streamReroute, .groups, .fileAttributes]

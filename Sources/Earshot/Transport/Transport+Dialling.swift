@@ -2,12 +2,13 @@ import EarshotWire
 import NIOCore
 import NIOPosix
 
-/// Reaching peers: address by address, and over which transport.
+/// Dialling peers: one address after another, with the right transport.
 extension Transport {
-    /// Dials until one address has proven to be the peer, or any peer where none is expected; the node hears of that first.
+    /// Dials until one address has proven to be the peer, or any peer if none is expected. The node learns of the connection first.
     ///
-    /// - Returns: the peer that answered, where a connection with it stands already; no other is made then.
-    /// - Throws: why the addresses failed: a peer's own refusal before another machine's answer, and that before an address that is silent.
+    /// - Returns: The peer that answered, if there is already a connection to it. No other connection is made then.
+    /// - Throws: The most significant error of the addresses. A refusal from the peer itself ranks before an answer from another machine,
+    ///   and that before a silent address.
     @discardableResult
     func dial(_ addresses: [PeerAddress], expecting peer: PeerID?) async throws(EarshotError) -> PeerID? {
         var failure: EarshotError?
@@ -25,8 +26,8 @@ extension Transport {
         throw failure ?? EarshotError(.unavailable, "no address of the peer is known on this machine's networks")
     }
 
-    /// A node that may use TLS tries it first. A plaintext refusal of it sends `optional` on to plaintext; that the refusal is not signed
-    /// does no harm, since the preferences that both sides sign must give plaintext too.
+    /// Dials one address. A node that may use TLS tries it first. If the peer refuses it in plaintext, `optional` continues with
+    /// plaintext. The refusal is unsigned, which does no harm: the signed preferences of both sides must also result in plaintext.
     private func dial(
         expecting peer: PeerID?, address: PeerAddress?, connect: (ClientBootstrap) -> EventLoopFuture<any Channel>
     ) async throws(EarshotError) {
@@ -49,14 +50,14 @@ extension Transport {
             do throws(EarshotError) {
                 try await self.dial(.plaintext, expecting: peer, address: address, connect: connect)
             } catch {
-                // No preference refuses both transports to `optional`: the two answers are not of one peer.
+                // No preference refuses both transports to `optional`, so the two answers are not from the same peer.
                 guard error.code == .encryptionMismatch else { throw error }
                 throw EarshotError(.downgradeDetected, "the peer refuses TLS and plaintext alike", underlying: error)
             }
         }
     }
 
-    /// Dials once, over one transport, and returns when the peer is proven: for data, when the connection is attached on this side.
+    /// Dials once, over one transport, and returns when the peer is proven; for data, when the connection is attached on this side.
     func dial(
         _ transport: TransportKind, for purpose: ConnectionHandler.Purpose = .control, expecting peer: PeerID?, address: PeerAddress?,
         connect: (ClientBootstrap) -> EventLoopFuture<any Channel>
@@ -96,7 +97,7 @@ extension Transport {
         } catch {
             settled.fail(error)
             var words = "cannot reach \(address?.description ?? "the peer"): \(Self.reason(error))"
-            // A firewall that drops what it does not know looks like a machine that is off.
+            // A firewall that drops packets cannot be distinguished from a machine that is off.
             if let port = address?.port, case .connectTimeout? = error as? ChannelError {
                 words += "; is it on, and does its firewall admit TCP \(port)?"
             }
@@ -113,7 +114,7 @@ extension Transport {
 }
 
 extension EarshotError {
-    /// How much the failure at one of a peer's addresses says of the peer.
+    /// The significance of an address's failure for the peer.
     fileprivate var weight: Int {
         switch self.code {
         case .unavailable: 0
@@ -122,7 +123,7 @@ extension EarshotError {
         }
     }
 
-    /// Names the address where another machine than the peer has answered.
+    /// Adds the address if another machine than the peer has answered.
     fileprivate func at(_ address: PeerAddress) -> EarshotError {
         guard case .notTheDialled(let id)? = self.underlying as? WireError else { return self }
         let other = AnotherAnswers(at: address, id: id)

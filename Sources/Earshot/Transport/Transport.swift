@@ -11,27 +11,27 @@ import Synchronization
     import Glibc
 #endif
 
-/// Listens and dials: makes the channels whose handlers report to the node.
+/// Listens and dials: creates the channels whose handlers report to the node.
 package final class Transport: Sendable {
     package let timers: Timers
     package let lookup: HostLookup
-    /// Which peers have spoken TLS with this node.
+    /// The peers that have used TLS with this node.
     let tlsPins = TLSPins()
-    /// With which peers there is a connection.
+    /// The peers with a connection.
     let connectedPeers: ConnectedPeers
-    /// What peers make this machine hold.
+    /// The accounts of the peers.
     let accounts: PeerAccounts
-    /// Which data connections may come in.
+    /// The tickets of expected data connections.
     let tickets = DataTickets()
     let contexts: TLSContexts
-    /// Where there are authorities.
+    /// The examiner of certificate chains; `nil` without authorities.
     let chainExaminer: ChainExaminer?
-    /// Each event loop's, by the loop.
+    /// The turns of TLS handshakes, by event loop.
     private let handshakeTurns: [ObjectIdentifier: HandshakeTurns]
     let group: MultiThreadedEventLoopGroup
-    /// Which control connections take with the node.
+    /// The turns that control connections take with the node.
     let turns: LoopTurns
-    /// The event loops of data connections: bulk never holds up a control connection.
+    /// The event loops of data connections, so that bulk transfers never delay a control connection.
     let dataGroup: MultiThreadedEventLoopGroup
     let logger: Logger
     let identity: Identity
@@ -40,7 +40,7 @@ package final class Transport: Sendable {
     private let unproven: UnprovenConnections
     let handshakeFailures = HandshakeFailures()
     private let listener = Mutex<(any Channel)?>(nil)
-    /// Dials that have not come to a proven peer yet; `nil` once they are to stop.
+    /// Dials that have not reached a proven peer yet; `nil` after dialling was stopped.
     private let dials = Mutex<[LinkID: any Channel]?>([:])
 
     init(
@@ -72,22 +72,22 @@ package final class Transport: Sendable {
         self.lookup = configuration.lookup ?? HostLookup()
     }
 
-    /// What counts for connections that begin now.
+    /// The configuration for new connections.
     var configuration: Node.Configuration { self.currentConfiguration.withLock { $0 } }
 
-    /// Has connections begin under another configuration from now on.
+    /// Sets the configuration for new connections.
     func use(_ configuration: Node.Configuration) {
         self.currentConfiguration.withLock { $0 = configuration }
     }
 
-    /// What stands in front of TLS while it shakes hands there.
+    /// Returns the handler that precedes TLS during its handshake on a loop.
     func handshakeGate(on loop: any EventLoop) -> HandshakeGate {
         HandshakeGate(turns: self.handshakeTurns[ObjectIdentifier(loop)] ?? HandshakeTurns(on: loop))
     }
 
     // MARK: Listening
 
-    /// Binds `port` on every address, over IPv6 and IPv4 where the kernel has both, and gives the port that it got.
+    /// Binds `port` on every address, over IPv6 and IPv4 if the kernel has both, and returns the port.
     func listen(port: UInt16, isFixed: Bool) async throws(EarshotError) -> UInt16 {
         do {
             return try await self.bind(port: Int(port))
@@ -108,7 +108,7 @@ package final class Transport: Sendable {
     private func bind(port: Int) async throws -> UInt16 {
         let channel: any Channel
         do {
-            // As an address and not by name: the resolver denies IPv6 where no interface has it yet.
+            // Given as an address, because the resolver refuses IPv6 while no interface has it.
             channel = try await self.serverBootstrap().bind(to: SocketAddress(ipAddress: "::", port: port)).get()
         } catch let error as IOError where [EAFNOSUPPORT, EADDRNOTAVAIL].contains(error.errnoCode) {
             channel = try await self.serverBootstrap().bind(to: SocketAddress(ipAddress: "0.0.0.0", port: port)).get()
@@ -135,16 +135,16 @@ package final class Transport: Sendable {
             }
     }
 
-    /// What a handshake needs: a stranger's flood of bytes must not make buffers for bulk of it.
+    /// The read buffers of a handshake. They stay small, so that a stranger's flood cannot allocate bulk buffers.
     static let strangersAllocator = AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 4096, maximum: 16384)
 
-    /// Has reads of a control connection grow with the traffic, from what a handshake needs to what a peer's messages need, once that peer is
-    /// in a session with us. One read at a time: what comes is handed on in turns.
+    /// Lets reads of a control connection grow with the traffic, up to the size for messages, once its peer is in a session. Reads are
+    /// single, because input is passed on in turns.
     static func readForMessages(_ channel: any Channel) { self.read(channel, upTo: EarshotLimits.messagesRead) }
 
-    /// Has reads grow from what a handshake needs to that many bytes, one at a time.
+    /// Lets reads grow up to `most` bytes, one at a time.
     static func read(_ channel: any Channel, upTo most: Int) {
-        // Refused only by a channel that has ended.
+        // Fails only for a channel that has ended.
         let options = channel.syncOptions
         try? options?.setOption(
             .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 4096, initial: 16384, maximum: most))
@@ -157,16 +157,16 @@ package final class Transport: Sendable {
         let isProven = NIOLoopBoundBox(false, eventLoop: channel.eventLoop)
         unproven.admit(id, from: channel.remoteAddress) { [weak channel] in
             guard let channel else { return }
-            // It may prove its key in the meantime, and is not one of them any more.
+            // The connection may have proven its key in the meantime. It is then no longer limited.
             channel.eventLoop.execute { if !isProven.value { channel.closeWithoutGoodbye() } }
         }
         channel.closeFuture.whenComplete { _ in unproven.remove(id) }
-        // One deadline from the first moment: a stranger that says nothing is bounded like one that dawdles over its hello.
+        // One deadline from the start, so that it bounds silent strangers as well as slow ones.
         let deadline = channel.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.handshakeTime)) { channel.closeWithoutGoodbye() }
         channel.closeFuture.whenComplete { _ in deadline.cancel() }
         let settings = self.settings(role: .responder, expected: nil, dialled: nil) { result in
             deadline.cancel()
-            // One that failed counts until it is closed: it may still be hearing why.
+            // A failed connection counts until it is closed, because its refusal may still be in transit.
             guard case .success = result else { return }
             isProven.value = true
             unproven.remove(id)
@@ -219,7 +219,7 @@ package final class Transport: Sendable {
             })
     }
 
-    /// Ends the dials under way, and lets no other begin: a stop does not wait for a peer that does not answer.
+    /// Ends the current dials, and prevents new ones, because a stop must not wait for a peer that does not answer.
     func stopDialling() {
         self.lookup.stop()
         let dials = self.dials.withLock { dials in
@@ -236,13 +236,13 @@ package final class Transport: Sendable {
             return dials == nil
         }
         guard !isStopped else { throw ChannelError.ioOnClosedChannel }
-        // The channel's own end counts too: one that never connected settles nothing.
+        // Includes the end of the channel, because a channel that never connected does not settle.
         for future in [settled, channel.closeFuture] {
             future.whenComplete { _ in self.dials.withLock { dials in dials?[id] = nil } }
         }
     }
 
-    /// Ends what has come in and has not proven a key.
+    /// Closes the incoming connections that have not proven a key.
     func closeUnproven() { self.unproven.closeAll() }
 
     func stopListening() async {
@@ -263,7 +263,7 @@ package final class Transport: Sendable {
         }
     }
 
-    /// Where others can reach this node: its interfaces' addresses, loopback only where there is nothing else.
+    /// Returns the addresses at which others can reach this node: those of its interfaces, with loopback only if there is no other.
     func ownAddresses(port: UInt16) -> [String] {
         let devices = (try? System.enumerateDevices()) ?? []
         let addresses = devices.compactMap { device -> (text: String, isLoopback: Bool)? in

@@ -1,21 +1,21 @@
 import Synchronization
 
-/// How long a unit of work (``EarshotWire/Frame/work``) takes on this machine just now, and so how many of them a turn has: the units are
-/// only a guess at the time, which is what the other connections wait for.
+/// The measured time per unit of work (``EarshotWire/Frame/work``), which determines the number of units in a turn. Units only estimate
+/// the time, but the time is what other connections wait for.
 package final class TurnPace: Sendable {
     private struct State {
         var time: Duration = .zero
         var work = 0
     }
 
-    /// What is remembered, in units of work: what was done longer ago counts for ever less.
+    /// The amount of work that is remembered, in units. Older measurements have less and less weight.
     private static let memory = 4096
-    /// Units after which it is known how long one takes.
+    /// The number of units after which the measurement is used.
     private static let enough = 128
 
     private let state = Mutex(State())
 
-    /// So much work was done, in so much time; work that the node has gone on with takes time and is none of its own.
+    /// Records work and its time. Work that the node continues later adds time without units.
     package func note(work: Int, took time: Duration) {
         self.state.withLock { state in
             state.work += work
@@ -26,7 +26,8 @@ package final class TurnPace: Sendable {
         }
     }
 
-    /// How many units fill a turn of ``EarshotLimits/turnTime``: no more than `most`, and no fewer than ``EarshotLimits/shortestTurnWork``.
+    /// Returns the number of units in a turn of ``EarshotLimits/turnTime``: at most `most`, and at least
+    /// ``EarshotLimits/shortestTurnWork``.
     package func size(upTo most: Int) -> Int {
         let (time, work) = self.state.withLock { ($0.time, $0.work) }
         guard work >= Self.enough, time * most > EarshotLimits.turnTime * work else { return most }

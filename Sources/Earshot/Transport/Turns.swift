@@ -2,15 +2,15 @@ import EarshotWire
 import NIOCore
 import Synchronization
 
-/// What of a connection's frames is with the node: a few at a time, so that connections take turns, and no more than its peer's account has
-/// room for.
+/// The frames of a connection that the node is handling: a few at a time, so that connections take turns, and no more than its peer's
+/// account has room for.
 ///
-/// The connection's handler asks before it hands frames on, on its event loop; the node says when it has dealt with them.
+/// The connection's handler asks on its event loop before it passes frames on. The node reports when it has handled them.
 package final class Turns: Sendable {
     private struct State {
         var ahead = 0
         var isMember = false
-        /// The handler waits for a turn to be over.
+        /// The handler's call after a turn is over.
         var resume: (@Sendable () -> Void)?
 
         var hasOne: Bool { self.ahead < EarshotLimits.turnsAhead }
@@ -21,19 +21,19 @@ package final class Turns: Sendable {
 
     package init(account: PeerAccount) { self.account = account }
 
-    /// Whether the peer is in a session with us, as far as its last turn showed: what a stranger may have done in one turn is less.
+    /// Whether the peer is in a session with this node, as of its last turn. A stranger's turns are smaller.
     var isMember: Bool { self.state.withLock { $0.isMember } }
 
-    /// How much work fills a turn.
+    /// The amount of work in a turn.
     var size: Int { self.isMember ? EarshotLimits.turnWork : EarshotLimits.strangersTurnWork }
 
-    /// Whether frames may be handed on now.
+    /// Whether frames may be passed on now.
     var mayBegin: Bool {
         let (hasOne, isMember) = self.state.withLock { ($0.hasOne, $0.isMember) }
         return hasOne && self.account.hasRoom(isMember: isMember)
     }
 
-    /// Has `resume` called once it is worth asking again; `false` where it is now.
+    /// Calls `resume` once, when it is worth asking again. Returns `false` if that is now.
     func wait(_ resume: @escaping @Sendable () -> Void) -> Bool {
         let (waits, isMember) = self.state.withLock { state in
             if !state.hasOne { state.resume = resume }
@@ -42,13 +42,13 @@ package final class Turns: Sendable {
         return waits || self.account.waitForRoom(isMember: isMember, resume)
     }
 
-    /// Frames of that weight are handed on.
+    /// Records that frames of this weight are passed on.
     func begin(weight: Int) {
         self.account.charge(weight)
         self.state.withLock { $0.ahead += 1 }
     }
 
-    /// The node has dealt with what was handed on; what it has not given back it still holds.
+    /// Records that the node has handled the frames. It still holds any weight that it has not released.
     func end(isMember: Bool) {
         let resume = self.state.withLock { state in
             state.ahead -= 1
@@ -61,7 +61,7 @@ package final class Turns: Sendable {
 }
 
 extension Frame {
-    /// About how much work the frame is for the node, in units of a few microseconds: what fills a turn.
+    /// The approximate amount of work that the frame causes for the node, in units of a few microseconds. It determines the size of turns.
     var work: Int {
         switch self {
         case .message(let message): 1 + message.body.readableBytes / 4096

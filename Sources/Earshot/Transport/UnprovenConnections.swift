@@ -1,7 +1,8 @@
 package import NIOCore
 import Synchronization
 
-/// The connections that have not proven a key yet: few, and the oldest gives way, so that squatters keep no peer out.
+/// The connections that have not proven a key yet. Their number is limited and the oldest is evicted, so that idle strangers cannot lock
+/// out a peer.
 package final class UnprovenConnections: Sendable {
     private struct Entry {
         let id: LinkID
@@ -11,7 +12,7 @@ package final class UnprovenConnections: Sendable {
 
     private let entries = Mutex<[Entry]>([])
     private let admitted = Atomic(0)
-    /// Called for every so many that were taken in: what they have left of the heap is spread over it.
+    /// Called after a fixed number of admitted connections, because their remains are spread over the heap.
     private let many: @Sendable () -> Void
 
     package init(many: @escaping @Sendable () -> Void = {}) {
@@ -20,7 +21,7 @@ package final class UnprovenConnections: Sendable {
 
     package var count: Int { self.entries.withLock { $0.count } }
 
-    /// Takes in a connection, and closes the oldest of all or of its own address where there are too many.
+    /// Admits a connection, and closes the oldest one, of all or of the same address, if there are too many.
     package func admit(_ id: LinkID, from address: SocketAddress?, close: @escaping @Sendable () -> Void) {
         let origin = address.flatMap(Self.origin) ?? []
         let evicted = self.entries.withLock { entries -> [Entry] in
@@ -41,19 +42,19 @@ package final class UnprovenConnections: Sendable {
         if isMany { self.many() }
     }
 
-    /// The connection is proven or gone.
+    /// Removes a connection that is proven or gone.
     package func remove(_ id: LinkID) {
         self.entries.withLock { entries in
             entries.removeAll { $0.id == id }
         }
     }
 
-    /// Closes all that there are.
+    /// Closes all unproven connections.
     func closeAll() {
         for entry in self.entries.withLock({ $0 }) { entry.close() }
     }
 
-    /// What counts as one address: an IPv4 address, or an IPv6 /64 (anyone on a link has all of those).
+    /// Returns the origin that counts as one address: an IPv4 address, or an IPv6 /64, because any machine on a link can use all of those.
     package static func origin(_ address: SocketAddress) -> [UInt8]? {
         guard let bytes = LocalLinks.bytes(address) else { return nil }
         guard bytes.count == 16 else { return bytes }

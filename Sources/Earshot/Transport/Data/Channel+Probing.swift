@@ -5,10 +5,10 @@ import NIOCore
 #endif
 
 extension Channel {
-    /// Has the kernel notice that the path or the other end is gone although nothing is sent, over either transport and also for a thread
-    /// that takes the socket over; on the channel's event loop.
+    /// Makes the kernel detect a broken path or a dead peer although nothing is sent, for either transport and also for a thread that
+    /// takes over the socket. Call it on the channel's event loop.
     ///
-    /// The side that sends need not know by itself: the receiver says on the control connection how to go on.
+    /// The sending side need not detect the loss itself: the receiver tells it on the control connection how to continue.
     func probeSilence() throws {
         guard let options = self.syncOptions else { return }
         let tcp: [(name: CInt, value: Int)] = [

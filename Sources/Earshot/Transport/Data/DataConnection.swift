@@ -11,13 +11,15 @@ import Synchronization
     import Glibc
 #endif
 
-/// A connection that carries the bytes of one transfer, one way, and ends with them: attached by its token, its peer proven.
+/// A connection that carries the bytes of one transfer in one direction, and ends with them. It is attached by its token, and its peer is
+/// proven.
 ///
-/// It lives on an event loop of the data connections', never on a control connection's. One task writes, or one reads. `write` returns
-/// when there is room, `read` when there are bytes: a slow end slows the other one down, with no more than
-/// `EarshotLimits.dataInFlight` bytes waiting on either side. In plaintext a thread may have the socket itself (``takeOver()``).
+/// The connection is on an event loop for data connections, never on that of a control connection. One task writes, or one task reads.
+/// `write` returns when there is room, and `read` when there are bytes. A slow end therefore slows the other one down, and at most
+/// `EarshotLimits.dataInFlight` bytes wait on either side. For plaintext, a thread may own the socket itself (``takeOver()``).
 ///
-/// Loss shows as `not-connected` from the call under way or the next one; ``close()`` makes it so from anywhere.
+/// If the connection is lost, the current or next call throws `not-connected`. ``close()`` has the same effect, and can be called from any
+/// thread.
 package final class DataConnection: Sendable {
     private enum Link {
         case channel
@@ -27,11 +29,11 @@ package final class DataConnection: Sendable {
 
     private struct Writing {
         var inFlight = 0
-        /// Whether the last frame has been handed over: after that the other side may close.
+        /// Whether the last frame has been written. After that, the other side may close.
         var isEnding = false
         var isClosed = false
         var isLost = false
-        /// Wakes the writers that wait for room: all of them, and each looks again.
+        /// The writers that wait for room. All of them are woken, and each checks again.
         var waiters: [@Sendable () -> Void] = []
 
         mutating func takeWaiters() -> [@Sendable () -> Void] {
@@ -40,9 +42,9 @@ package final class DataConnection: Sendable {
         }
     }
 
-    /// Who is at the other end.
+    /// The peer at the other end.
     package let peer: ProvenPeer
-    /// What it carries.
+    /// The transfer of the bytes.
     package let transfer: TransferID
     private let channel: any Channel
     private let handler: NIOLoopBound<DataHandler>
@@ -50,10 +52,10 @@ package final class DataConnection: Sendable {
     private let link = Mutex(Link.channel)
     private let writing = Mutex(Writing())
 
-    /// What the calls throw once the connection is gone.
+    /// The error of calls after the connection is lost.
     static var lost: EarshotError { EarshotError(.notConnected, "the data connection was lost") }
 
-    /// Puts its handler behind `predecessor`, which is to leave; on the channel's event loop.
+    /// Adds its handler behind `predecessor`, which will be removed. Call it on the channel's event loop.
     init(_ channel: any Channel, behind predecessor: any ChannelHandler, peer: ProvenPeer, transfer: TransferID, logger: Logger) throws {
         try channel.probeSilence()
         self.channel = channel
@@ -68,13 +70,13 @@ package final class DataConnection: Sendable {
 
     // MARK: Reading
 
-    /// The next bytes; `nil` once the other side has sent all that it had to send over this connection.
-    /// - Throws: `not-connected` where the connection is lost before, `protocol-violation`.
+    /// Waits for the next bytes and returns them; `nil` when the other side has sent all its bytes on this connection.
+    /// - Throws: `not-connected` if the connection is lost before that, `protocol-violation`.
     package func read() async throws(EarshotError) -> ByteBuffer? {
         try await self.inbox.next { self.resumeReading() }
     }
 
-    /// The same for a thread of its own, which waits here.
+    /// Returns the next bytes on a thread of its own, which blocks.
     func readBlocking() throws(EarshotError) -> ByteBuffer? {
         try self.inbox.nextBlocking { self.resumeReading() }
     }
@@ -87,15 +89,15 @@ package final class DataConnection: Sendable {
         }
     }
 
-    /// Bytes that ``read()`` gave and that its caller has done with: their memory is used again.
+    /// Returns memory from ``read()`` that its caller no longer needs. It is used again.
     package func giveBack(_ bytes: consuming ByteBuffer) {
         self.inbox.giveBack(bytes)
     }
 
     // MARK: Writing
 
-    /// Sends bytes, in as many frames as they need, and returns when there is room for more.
-    /// - Throws: `not-connected` where the connection is lost; bytes written before may be lost with it.
+    /// Sends bytes in as many frames as necessary, and returns when there is room for more.
+    /// - Throws: `not-connected` if the connection is lost. Bytes that were written before may be lost with it.
     package func write(_ bytes: ByteBuffer) async throws(EarshotError) {
         var rest = bytes
         while let slice = rest.readSlice(length: min(rest.readableBytes, WireLimits.dataFrame)), slice.readableBytes > 0 {
@@ -103,7 +105,7 @@ package final class DataConnection: Sendable {
         }
     }
 
-    /// The same for a thread of its own, which waits here.
+    /// Sends bytes on a thread of its own, which blocks.
     func writeBlocking(_ bytes: ByteBuffer) throws(EarshotError) {
         var rest = bytes
         while let slice = rest.readSlice(length: min(rest.readableBytes, WireLimits.dataFrame)), slice.readableBytes > 0 {
@@ -150,7 +152,7 @@ package final class DataConnection: Sendable {
         guard !self.writing.withLock({ $0.isLost }) else { throw Self.lost }
     }
 
-    /// Has `wake` called once less than so much is on its way, or nothing goes any more; which may be at once.
+    /// Calls `wake` once, when fewer than `limit` bytes are in flight or the connection is closed. That may be immediately.
     private func wait(below limit: Int, _ wake: @escaping @Sendable () -> Void) {
         let isWaiting = self.writing.withLock { writing in
             guard !writing.isClosed, writing.inFlight >= limit else { return false }
@@ -177,8 +179,8 @@ package final class DataConnection: Sendable {
         for wake in waiters { wake() }
     }
 
-    /// Says that this was all, and returns once the other side has closed, or after `EarshotLimits.dataEndTime`.
-    /// - Throws: `not-connected` where the connection is lost before the kernel has it all.
+    /// Sends the last frame, and returns when the other side has closed, or after `EarshotLimits.dataEndTime`.
+    /// - Throws: `not-connected` if the connection is lost before the kernel has accepted all bytes.
     package func finish() async throws(EarshotError) {
         try await self.write(.end, ByteBuffer())
         while self.writing.withLock({ $0.inFlight > 0 && !$0.isClosed }) { try await self.room(below: 1) }
@@ -191,8 +193,8 @@ package final class DataConnection: Sendable {
 
     // MARK: Taking over
 
-    /// The socket itself, for a thread that blocks on it, before anything was written or read; `nil` over TLS, and where the connection has
-    /// ended or there is no descriptor for another: what has come, and why nothing more does, is to be read as over TLS.
+    /// Returns the socket itself, for a thread that blocks on it, before anything is written or read. Returns `nil` over TLS, if the
+    /// connection has ended, or if there is no free descriptor. The received bytes and the reason of the end are then read as over TLS.
     func takeOver() async -> DataSocketReader? {
         guard self.peer.transport == .plaintext else { return nil }
         return try? await self.channel.eventLoop.submit { try self.detach() }.get()
@@ -211,14 +213,14 @@ package final class DataConnection: Sendable {
         guard isOpen else { throw Self.lost }
         let decoder = self.handler.value.detach()
         let (pieces, end) = self.inbox.takeAll()
-        // The channel's own descriptor goes; the connection stays with the other one.
+        // Closes the channel's own descriptor. The duplicate keeps the connection open.
         self.channel.close(mode: .all, promise: nil)
         return DataSocketReader(socket: socket, decoder: decoder, pieces: Deque(pieces), end: end)
     }
 
     // MARK: End
 
-    /// Ends the connection at once, from anywhere: calls under way throw. Nothing happens the second time.
+    /// Ends the connection immediately, from any thread. Current calls throw. A second call has no effect.
     package func close() {
         let link = self.link.withLock { link in
             defer { link = .closed }
@@ -237,7 +239,7 @@ package final class DataConnection: Sendable {
 }
 
 extension Channel {
-    /// Closes from in front of TLS, on the event loop: its goodbye would wait for a peer that does not read, or does not answer it.
+    /// Closes the channel below TLS, on the event loop. TLS's close notification would wait for a peer that does not read or answer.
     func closeWithoutGoodbye() {
         let pipeline = self.pipeline.syncOperations
         if let server = try? pipeline.context(handlerType: NIOSSLServerHandler.self) {

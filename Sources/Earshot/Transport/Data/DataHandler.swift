@@ -2,9 +2,9 @@ import EarshotWire
 import Logging
 import NIOCore
 
-/// The last handler of an attached data connection: bytes to runs of the transfer's bytes, held up where their reader is behind.
+/// The last handler of an attached data connection. It decodes the transfer's bytes, and stops reading if their reader is behind.
 ///
-/// What is written is framed already, and passes.
+/// Outgoing bytes are already framed and pass unchanged.
 final class DataHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -14,7 +14,7 @@ final class DataHandler: ChannelDuplexHandler {
     private var decoder = DataFrameDecoder()
     private var isHeldUp = false
     private var wantsRead = false
-    /// Whether a thread has taken the socket over.
+    /// Whether a thread has taken over the socket.
     private var isDetached = false
 
     init(inbox: DataInbox, logger: Logger) {
@@ -46,7 +46,7 @@ final class DataHandler: ChannelDuplexHandler {
         }
     }
 
-    /// The reader has caught up.
+    /// Resumes reading when the reader has caught up.
     func resume(context: ChannelHandlerContext) {
         self.isHeldUp = false
         guard self.wantsRead else { return }
@@ -54,7 +54,7 @@ final class DataHandler: ChannelDuplexHandler {
         context.read()
     }
 
-    /// Stops handling: the socket goes to a thread, with where the decoder stands.
+    /// Stops handling, and returns the decoder's state for the thread that takes over the socket.
     func detach() -> DataFrameDecoder {
         self.isDetached = true
         return self.decoder

@@ -3,25 +3,25 @@ import DequeModule
 import NIOCore
 import Synchronization
 
-/// What has come on a data connection and waits for its reader: between the event loop, which puts, and one task or thread, which takes.
+/// Received bytes of a data connection that wait for their reader. The event loop adds bytes, and one task or thread takes them.
 ///
-/// Bytes are copied, into blocks of the transfer's own that are used again: TLS decrypts into one buffer, and copies all of that where
-/// a reader still holds what it had decrypted before.
+/// Bytes are copied into the transfer's own blocks, which are used again. TLS decrypts into one buffer, and would copy all of it if a
+/// reader still held earlier bytes.
 ///
-/// Bounded: `put` says when it holds `limit` bytes, and `hasRoom` is called once it holds less than half of that again. Before it is read, which
-/// may be never, ``unreadLimit`` counts.
+/// The size is bounded: `put` returns `false` at `limit` bytes, and `hasRoom` is called when less than half of that remains. Until the
+/// first read, which may never come, the limit is ``unreadLimit``.
 final class DataInbox: Sendable {
     private struct State {
         var pieces: Deque<ByteBuffer> = []
-        /// Blocks that their reader has given back.
+        /// Blocks that the reader has returned.
         var spare: [ByteBuffer] = []
         var bytes = 0
         var isFull = false
-        /// Whether anybody has asked for what has come.
+        /// Whether a read has been attempted.
         var isRead = false
-        /// Set once: how it ended. What came before is still to be taken.
+        /// The end of the connection, set once. Earlier bytes can still be taken.
         var end: Result<Void, EarshotError>?
-        /// Wakes the readers that wait for bytes: all of them, and each looks again.
+        /// The readers that wait for bytes. All of them are woken, and each checks again.
         var waiters: [@Sendable () -> Void] = []
 
         mutating func takeWaiters() -> [@Sendable () -> Void] {
@@ -30,10 +30,10 @@ final class DataInbox: Sendable {
         }
     }
 
-    /// Blocks that are kept for use.
+    /// The maximum number of spare blocks.
     private static let spareBlocks = 4
 
-    /// What a stream is sure to have of its peer's window, in bytes: nobody is charged for what waits here.
+    /// The part of the peer's window that a stream always has, in bytes. Bytes in this inbox are charged to no account.
     static let unreadLimit = Int(EarshotLimits.streamWindowMinimum)
 
     private let limit: Int
@@ -43,7 +43,7 @@ final class DataInbox: Sendable {
         self.limit = limit
     }
 
-    /// Adds bytes; `false` where no more should be read for now. By one thread.
+    /// Adds bytes. Returns `false` if reading has to stop for now. Called by one thread.
     func put(_ piece: ByteBuffer) -> Bool {
         var rest = piece
         var hasRoom = true
@@ -58,7 +58,7 @@ final class DataInbox: Sendable {
             (hasRoom, waiters) = self.state.withLock { state -> (Bool, [@Sendable () -> Void]) in
                 state.pieces.append(filled)
                 state.bytes += count
-                // Until its reader has caught up, not only until it has taken something: a writer that was told to stop waits for that.
+                // Remains set until the reader has caught up, because the writer waits for that call after it has stopped.
                 if state.bytes >= (state.isRead ? self.limit : min(self.limit, Self.unreadLimit)) { state.isFull = true }
                 return (!state.isFull, state.takeWaiters())
             }
@@ -67,8 +67,8 @@ final class DataInbox: Sendable {
         return hasRoom
     }
 
-    /// Where the next bytes go: behind the last ones where there is room; else a block that was given back, or a new one. What it takes
-    /// from the queue, its caller puts back.
+    /// Returns a buffer for the next bytes: the last one if it has room, else a returned block or a new one. The last one is removed from
+    /// the queue, and the caller adds it again.
     private func block(for count: Int) -> ByteBuffer {
         let block = self.state.withLock { state -> ByteBuffer? in
             if let last = state.pieces.last, last.writableBytes > 0 { return state.pieces.popLast() }
@@ -77,10 +77,10 @@ final class DataInbox: Sendable {
         return block ?? ByteBufferAllocator().buffer(capacity: count < EarshotLimits.dataBlock / 8 ? count : EarshotLimits.dataBlock)
     }
 
-    /// Takes a block for use again that its reader has done with.
+    /// Returns a block that its reader no longer needs.
     func giveBack(_ block: consuming ByteBuffer) {
         guard block.storageCapacity >= EarshotLimits.dataBlock else { return }
-        // Not cleared, which would make another one where a reader still holds it, but written to from its beginning.
+        // Resets the indices instead of clearing: clearing would allocate a new block if a reader still held this one.
         block.moveReaderIndex(to: 0)
         block.moveWriterIndex(to: 0)
         let spare = block
@@ -89,7 +89,7 @@ final class DataInbox: Sendable {
         }
     }
 
-    /// Nothing comes any more; the first end counts.
+    /// Ends the input. Only the first end is recorded.
     func end(_ result: Result<Void, EarshotError>) {
         let waiters = self.state.withLock { state -> [@Sendable () -> Void] in
             if state.end == nil { state.end = result }
@@ -98,7 +98,7 @@ final class DataInbox: Sendable {
         for wake in waiters { wake() }
     }
 
-    /// All that is here, for a reader of another kind.
+    /// Removes and returns everything, for another kind of reader.
     func takeAll() -> (pieces: [ByteBuffer], end: Result<Void, EarshotError>?) {
         self.state.withLock { state in
             defer { state.pieces = [] }
@@ -106,7 +106,7 @@ final class DataInbox: Sendable {
         }
     }
 
-    /// The next bytes; `nil` at the end. `hasRoom` is called where reading was held up and need not be any more.
+    /// Waits for the next bytes and returns them; `nil` at the end. `hasRoom` is called if reading was suspended and can resume.
     func next(hasRoom: () -> Void) async throws(EarshotError) -> ByteBuffer? {
         while true {
             if let next = try self.take(hasRoom) { return next.bytes }
@@ -114,7 +114,7 @@ final class DataInbox: Sendable {
         }
     }
 
-    /// The same for a thread of its own, which waits here: to be suspended and resumed costs two more changes of thread.
+    /// Returns the next bytes on a thread of its own, which blocks. Suspending and resuming a task would cost two more changes of thread.
     func nextBlocking(hasRoom: () -> Void) throws(EarshotError) -> ByteBuffer? {
         while true {
             if let next = try self.take(hasRoom) { return next.bytes }
@@ -124,12 +124,12 @@ final class DataInbox: Sendable {
         }
     }
 
-    /// What comes next: bytes, or `nil` for the end.
+    /// The next bytes, or `nil` for the end.
     private struct Next {
         let bytes: ByteBuffer?
     }
 
-    /// What comes next, where it is here already.
+    /// Removes and returns the next bytes or the end, if available.
     private func take(_ hasRoom: () -> Void) throws(EarshotError) -> Next? {
         let (piece, end, isRelieved) = self.state.withLock { state in
             state.isRead = true
@@ -146,7 +146,7 @@ final class DataInbox: Sendable {
         return Next(bytes: nil)
     }
 
-    /// Has `wake` called once there is something to take, which may be at once.
+    /// Calls `wake` once, when there is something to take. That may be immediately.
     private func wait(_ wake: @escaping @Sendable () -> Void) {
         let isWaiting = self.state.withLock { state in
             guard state.pieces.isEmpty, state.end == nil else { return false }

@@ -9,12 +9,13 @@ import Synchronization
     import Glibc
 #endif
 
-/// A plaintext data connection's socket in the hands of a thread of its own, which blocks on it: no event loop, no copies but the kernel's.
+/// The socket of a plaintext data connection on a thread of its own, which blocks on it. This needs no event loop, and no copies besides
+/// the kernel's.
 ///
-/// One thread at a time sends or receives; ``interrupt()`` comes from anywhere.
+/// Only one thread at a time sends or receives. Any thread may call ``interrupt()``.
 package final class DataSocket: Sendable {
     let descriptor: CInt
-    /// What the kernel was last told about waking up; only the receiving thread changes it.
+    /// The last low-water mark that was set in the kernel. Only the receiving thread changes it.
     private let wakesAfter = Atomic(1)
 
     /// Takes ownership of the descriptor.
@@ -27,15 +28,15 @@ package final class DataSocket: Sendable {
         close(self.descriptor)
     }
 
-    /// Ends the call that blocks on the socket, and the connection.
+    /// Ends the connection, and with it a call that blocks on the socket.
     func interrupt() {
         shutdown(self.descriptor, CInt(SHUT_RDWR))
     }
 
     // MARK: Sending
 
-    /// Sends one frame with bytes of an open file, by sendfile(2): `false` where the connection is lost.
-    /// - Throws: `source-changed` where the file ends before, `storage`.
+    /// Sends one frame with bytes of an open file, with sendfile(2). Returns `false` if the connection is lost.
+    /// - Throws: `source-changed` if the file ends too early, `storage`.
     func send(_ extent: FileExtent) throws(EarshotError) -> Bool {
         guard let count = Int(exactly: extent.count), self.sendHeader(.data(count: count)) else { return false }
         var offset = extent.offset
@@ -56,12 +57,13 @@ package final class DataSocket: Sendable {
         return true
     }
 
-    /// Sends one frame with bytes in memory; `false` where the connection is lost.
+    /// Sends one frame with bytes in memory. Returns `false` if the connection is lost.
     func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
         self.sendHeader(.data(count: bytes.count)) && self.write(bytes, more: false)
     }
 
-    /// Sends the last frame, and waits a moment for the other side to have read all of it; `false` where the connection is lost before.
+    /// Sends the last frame, and waits a moment until the other side has read everything. Returns `false` if the connection is lost before
+    /// that.
     func finish() -> Bool {
         guard self.sendHeader(.end) else { return false }
         shutdown(self.descriptor, CInt(SHUT_WR))
@@ -87,12 +89,12 @@ package final class DataSocket: Sendable {
     // MARK: Receiving
 
     /// Fills all of `space`.
-    /// - Throws: `not-connected` where the connection is lost before.
+    /// - Throws: `not-connected` if the connection is lost before that.
     func receive(into space: UnsafeMutableRawBufferPointer) throws(EarshotError) {
         var filled = 0
         while filled < space.count {
-            // It takes what is there and waits apart from that: recv(2) itself would go on waiting for as much as before, although it has
-            // taken some of it, and the frame may have no more.
+            // Receives without blocking, and waits separately. After a partial result, recv(2) itself would wait for the original
+            // low-water mark, although the frame may have fewer bytes left.
             let count = recv(self.descriptor, space.baseAddress?.advanced(by: filled), space.count - filled, CInt(MSG_DONTWAIT))
             if count < 0, errno == EINTR { continue }
             if count < 0, errno == EAGAIN {
@@ -104,15 +106,15 @@ package final class DataSocket: Sendable {
         }
     }
 
-    /// Waits until so much has come, or the connection has ended.
+    /// Waits until `count` bytes are available, or the connection has ended.
     private func wait(for count: Int) {
         self.wake(after: count)
         var waiting = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
         _ = poll(&waiting, 1, -1)
     }
 
-    /// Has a thread that waits woken once so much has come, or the connection has ended: never more than it waits for. Where the kernel
-    /// refuses, it is woken more often.
+    /// Sets how many bytes wake the waiting thread, which must not be more than it waits for. The end of the connection wakes it too. If
+    /// the kernel refuses, the thread is woken more often.
     func wake(after count: Int) {
         guard self.wakesAfter.load(ordering: .relaxed) != count else { return }
         var value = CInt(clamping: count)
@@ -121,18 +123,18 @@ package final class DataSocket: Sendable {
     }
 }
 
-/// What comes on a ``DataSocket``, frames taken off.
+/// The decoded input of a ``DataSocket``.
 struct DataSocketReader {
     let socket: DataSocket
     var decoder: DataFrameDecoder
-    /// What the event loop had read before.
+    /// Bytes that the event loop had already read.
     var pieces: Deque<ByteBuffer>
-    /// How it ended for the event loop already; nothing comes behind the pieces then.
+    /// The end of the connection, if the event loop has already seen it. Nothing follows the pieces then.
     let end: Result<Void, EarshotError>?
 
-    /// Fills `block` with the next bytes of the transfer and gives how many, at least one: as many as it takes, fewer at the end of a
-    /// frame; 0 at the end of the transfer.
-    /// - Throws: `not-connected` where the connection is lost, `protocol-violation`.
+    /// Fills `block` with the next bytes of the transfer. Returns their number, at least one: as many as fit, or fewer at the end of a
+    /// frame. Returns 0 at the end of the transfer.
+    /// - Throws: `not-connected` if the connection is lost, `protocol-violation`.
     mutating func receive(into block: UnsafeMutableRawBufferPointer) throws(EarshotError) -> Int {
         while var piece = self.pieces.popFirst() {
             let count = min(piece.readableBytes, block.count)

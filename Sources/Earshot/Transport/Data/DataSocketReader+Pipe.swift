@@ -3,11 +3,11 @@ import EarshotSafety
 import EarshotWire
 import NIOCore
 
-/// Taking the bytes of a transfer within the kernel.
+/// Moving the bytes of a transfer within the kernel.
 extension DataSocketReader {
-    /// Takes the next bytes into the empty pipe and gives how many, at least one: those that are there, fewer at the end of a frame; 0 at
+    /// Moves the next available bytes into the empty pipe. Returns their number, at least one; fewer at the end of a frame. Returns 0 at
     /// the end of the transfer.
-    /// - Throws: `not-connected` where the connection is lost, `protocol-violation`.
+    /// - Throws: `not-connected` if the connection is lost, `protocol-violation`.
     mutating func receive(into pipe: BytePipe) throws(EarshotError) -> Int {
         while var piece = self.pieces.popFirst() {
             guard let slice = piece.readSlice(length: min(piece.readableBytes, pipe.capacity)), slice.readableBytes > 0 else { continue }

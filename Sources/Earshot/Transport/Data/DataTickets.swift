@@ -1,19 +1,19 @@
 package import EarshotWire
 import Synchronization
 
-/// The tickets that this node has given out: which data connections it expects.
+/// The tickets that this node has issued, which determine the data connections that it accepts.
 ///
-/// A token is good for one connection of the one peer that it was given to, over the transport of its control connection, for
-/// `WireLimits.dataTicketSeconds`. Another peer that presents it learns nothing and does not use it up. The connections' handlers claim on
-/// their event loops.
+/// A token is valid for one connection of the peer that it was issued to, over the transport of its control connection, for
+/// `WireLimits.dataTicketSeconds`. Another peer that presents the token learns nothing, and does not use it up. The connections' handlers
+/// claim tickets on their event loops.
 package final class DataTickets: Sendable {
-    /// What a token stands for.
+    /// The rights of a token.
     package struct Ticket: Sendable {
         package let peer: PeerID
         package let transport: TransportKind
         package let transfer: TransferID
         let expires: ContinuousClock.Instant
-        /// Takes the connection that was dialled.
+        /// Receives the dialled connection.
         package let attached: @Sendable (DataConnection) -> Void
     }
 
@@ -21,12 +21,12 @@ package final class DataTickets: Sendable {
 
     package init() {}
 
-    /// Whether any data connection may come in: what is accepted now probably is one.
+    /// Whether any data connection is expected. A newly accepted connection then probably is one.
     package var isExpecting: Bool { self.tickets.withLock { !$0.isEmpty } }
 
     package var count: Int { self.tickets.withLock { $0.count } }
 
-    /// Lets `peer` dial with that token. One transfer has one ticket: the one before is no longer good.
+    /// Allows `peer` to dial with the token. A transfer has one ticket; an earlier one becomes invalid.
     package func expect(
         _ token: DataToken, for transfer: TransferID, from peer: PeerID, over transport: TransportKind,
         now: ContinuousClock.Instant = .now, attached: @escaping @Sendable (DataConnection) -> Void
@@ -39,14 +39,14 @@ package final class DataTickets: Sendable {
         }
     }
 
-    /// No data connection for this transfer is expected any more.
+    /// Revokes the ticket of a transfer.
     package func revoke(_ transfer: TransferID) {
         self.tickets.withLock { tickets in
             tickets = tickets.filter { $0.value.transfer != transfer }
         }
     }
 
-    /// Uses a token up for the peer that it was given to; `nil` for any other peer or transport, and once it is too old.
+    /// Uses up a token for the peer that it was issued to. Returns `nil` for any other peer or transport, and if the token has expired.
     package func claim(
         _ token: DataToken, by peer: PeerID, over transport: TransportKind, now: ContinuousClock.Instant = .now
     ) -> Ticket? {
