@@ -1,15 +1,15 @@
-/// What a node says of itself on the network: the DNS-SD instance (RFC 6763).
+/// A node's advertisement on the network: the DNS-SD instance (RFC 6763).
 public struct Advertisement: Sendable, Hashable {
-    /// The instance name; a collision is renamed (`alice #2`), the display name in the TXT record stays.
+    /// The instance name. A colliding name is changed (`alice #2`); the display name in the TXT record stays the same.
     public let instanceName: String
-    /// Without underscore or protocol, such as `earshot`.
+    /// The service type without underscore or protocol, such as `earshot`.
     public let serviceType: String
     /// The TCP port, 1 to 65535.
     public let port: UInt16
-    /// The TXT record's pairs, in order, ours first.
+    /// The TXT record's pairs in order, Earshot's own first.
     public let txt: [TXTPair]
 
-    /// An advertisement from its parts.
+    /// Creates an advertisement from its parts.
     public init(instanceName: String, serviceType: String, port: UInt16, txt: [TXTPair]) {
         self.instanceName = instanceName
         self.serviceType = serviceType
@@ -18,17 +18,18 @@ public struct Advertisement: Sendable, Hashable {
     }
 }
 
-/// Advertises one instance and browses for the others; how is its own affair.
+/// An implementation of discovery, which advertises one instance and browses for others.
 public protocol PeerDiscovery: Sendable {
-    /// What happens, in order; one reader. Ends when `run` does.
+    /// The events in order, for one reader. The stream ends when `run` does.
     var events: AsyncStream<DiscoveryEvent> { get }
-    /// Works until its task is cancelled; advertises `advertisement` (nothing where `nil`) and browses where asked.
+    /// Runs until its task is cancelled. Advertises `advertisement`, unless it is `nil`, and browses for `serviceType`, unless it is
+    /// `nil`.
     func run(advertising advertisement: Advertisement?, browsing serviceType: String?) async
-    /// Calls back once its thread gets round to it, at once where it has none: a sign of life.
+    /// Calls `heartbeat` from its thread, after its pending work; immediately if it has no thread.
     func answer(_ heartbeat: @escaping @Sendable () -> Void)
 }
 
 extension PeerDiscovery {
-    /// Without a thread of its own there is nothing that could be stuck.
+    /// Answers immediately: without its own thread, nothing can be stuck.
     public func answer(_ heartbeat: @escaping @Sendable () -> Void) { heartbeat() }
 }

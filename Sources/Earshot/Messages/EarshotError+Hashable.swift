@@ -1,8 +1,8 @@
 public import EarshotCore
 
-// Beside the core, in which no rule may depend on a hash's seed.
+// Not in the core, where no rule may depend on the seed of a hash.
 extension EarshotError: Hashable {
-    /// Hashes what is compared.
+    /// Hashes the properties that are compared.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(self.code)
         hasher.combine(self.message)

@@ -2,10 +2,9 @@
     import Glibc
 #endif
 
-/// The system's randomness, fetched for several words at once: a call of the kernel for each took longer than all else that an unreliable
-/// message needs.
+/// The system's random numbers, fetched in batches: a system call for each one took longer than the rest of sending an unreliable message.
 struct KernelRandomness: RandomNumberGenerator, Sendable {
-    /// As much as getentropy(3) gives at once, in words of 64 bits.
+    /// The maximum size of one getentropy(3) call, in 64-bit words.
     private static let count = 32
 
     private var words: [UInt64] = []
@@ -17,7 +16,7 @@ struct KernelRandomness: RandomNumberGenerator, Sendable {
         return system.next()
     }
 
-    /// Fresh words; none where the kernel gives none so.
+    /// Returns new words; none if the kernel fails.
     private static func fetch() -> [UInt64] {
         [UInt64](unsafeUninitializedCapacity: Self.count) { buffer, count in
             count = getentropy(buffer.baseAddress, Self.count * MemoryLayout<UInt64>.size) == 0 ? Self.count : 0

@@ -1,11 +1,11 @@
 public import EarshotCore
 import Synchronization
 
-/// Messages that were handed over together, and what became of each: told by the node, awaited by their caller.
+/// Messages that were submitted together, and their outcomes. The node sets the outcomes, and the caller awaits them.
 ///
-/// One wait for all of them, however many they are, instead of a task and a continuation for each.
+/// One wait covers all messages, instead of a task and a continuation for each.
 public final class MessageBatch: Sendable {
-    /// What became of one message: refused before it was sent, or its recipients' outcomes.
+    /// The outcome of one message: an error before it was sent, or the outcomes of its recipients.
     public typealias Outcome = Result<SentMessage, EarshotError>
 
     private enum State {
@@ -17,7 +17,7 @@ public final class MessageBatch: Sendable {
 
     init() {}
 
-    /// What became of each is known.
+    /// Sets the outcomes of all messages.
     func settle(_ outcomes: [Outcome]) {
         let waiters = self.state.withLock { state -> [CheckedContinuation<[Outcome], Never>] in
             guard case .open(let waiters) = state else { return [] }
@@ -27,7 +27,7 @@ public final class MessageBatch: Sendable {
         for waiter in waiters { waiter.resume(returning: outcomes) }
     }
 
-    /// What became of the messages, in the order in which they were handed over, once that is decided for all of them.
+    /// Waits until the outcomes of all messages are decided, and returns them in the order of submission.
     public func outcomes() async -> [Outcome] {
         await withCheckedContinuation { continuation in
             let settled = self.state.withLock { state -> [Outcome]? in

@@ -1,8 +1,8 @@
-/// Some messages of the inbox, in its order, and where the next ones begin.
+/// A page of the inbox, in its order, with the place of the next page.
 public struct MessagePage: Sendable, Hashable, Codable {
-    /// Oldest first: fewer than were asked for where their bodies would be too many bytes for one answer.
+    /// The messages, oldest first. There are fewer than requested if their bodies would be too large for one answer.
     public let messages: [Message]
-    /// The place in the inbox behind which there are more; `nil` where these were the last.
+    /// The place in the inbox after which the next page starts; `nil` after the last page.
     public let next: Int64?
 
     package init(messages: [Message], next: Int64?) {

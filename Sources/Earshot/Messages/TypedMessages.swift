@@ -3,39 +3,39 @@ public import EarshotCore
 public import EarshotWire
 import NIOCore
 
-/// A received message, and the value that its body is.
+/// A received message with its decoded body.
 public struct TypedMessageReceived: Sendable {
-    /// The message as it came.
+    /// The message as it was received.
     public let message: Message
-    /// Its body, as one of the types that the reader has named; or its bytes, and why.
+    /// The body as one of the requested types, or its bytes and the reason why it was not decoded.
     public let content: TypedContent
 
-    /// A sender uses one once; two senders may use the same.
+    /// The id of the message. A sender uses an id once, but two senders may use the same one.
     public var id: MessageID { self.message.id }
-    /// Who sent it: proven, not what the sender says.
+    /// The id of the sender, which is proven and not merely claimed.
     public var sender: PeerID { self.message.senderID }
 }
 
-/// Messages as values: see ``Node/messages(of:from:in:)``. Read by one reader: each iterator reads all of them.
+/// Messages as values: see ``Node/messages(of:from:in:)``. Each iterator has one reader, and returns all messages.
 public struct TypedMessages: AsyncSequence, Sendable {
     let node: Node
     let types: MessageTypes
     let peer: String?
     let group: String?
 
-    /// A reader.
+    /// Creates an iterator.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(
             node: self.node, unread: UnreadMessages(NodeMessages(node: self.node, peer: self.peer, group: self.group)), types: self.types)
     }
 
-    /// One reader, and how far it is.
+    /// The position of one reader.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let node: Node
         fileprivate var unread: UnreadMessages<NodeMessages>
         fileprivate let types: MessageTypes
 
-        /// Marks the last message read, and waits for the next one; `nil` where the task is cancelled, or the node has ended.
+        /// Marks the last message read, and waits for the next one. Returns `nil` if the task is cancelled or the node has ended.
         /// - Throws: `EarshotError`.
         public mutating func next() async throws -> TypedMessageReceived? {
             guard let message = try await self.unread.next() else { return nil }
@@ -46,13 +46,14 @@ public struct TypedMessages: AsyncSequence, Sendable {
     }
 }
 
-/// A node's inbox.
+/// The inbox of a node.
 private struct NodeMessages: MessageSource {
-    /// How many are read at once; each may have 1 MiB.
+    /// The number of messages read at once. Each may have 1 MiB.
     private static let page = 64
 
     let node: Node
-    /// As the program names them, until they are looked up: a name may come to mean another one, or two, while a reader waits.
+    /// The names from the program until they are resolved. A name may later refer to another peer or group, or become ambiguous, while a
+    /// reader waits.
     var peer: String?
     var group: String?
     private var events: EventLog.Subscription?

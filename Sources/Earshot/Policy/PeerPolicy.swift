@@ -1,21 +1,21 @@
 public import EarshotWire
 public import FoundationEssentials
 
-/// What this machine's rules say of one peer.
+/// The rules of this machine that apply to one peer.
 public struct PeerPolicy: Sendable, Hashable, Codable {
-    /// Which peer.
+    /// The peer's id.
     public let peerID: PeerID
-    /// Its label, untrusted.
+    /// The peer's display name, which is untrusted.
     public let peerName: String
-    /// What is thought of it.
+    /// The peer's trust.
     public let trust: Trust
-    /// Who has decided that; `nil` where no decision was made.
+    /// The source of the trust; `nil` if no decision was made.
     public let trustSource: TrustSource?
-    /// When trust ends by itself.
+    /// The time at which trust expires.
     public let trustExpiresAt: Date?
-    /// What came of the last comparison of digits.
+    /// The result of the last comparison of digits.
     public let verified: Verified?
-    /// One for each action, but of `group` one for each group that both are members of.
+    /// The decisions: one per action. For `group`, one per group that both are members of.
     public let decisions: [PolicyDecision]
 
     private enum CodingKeys: String, CodingKey {

@@ -1,70 +1,70 @@
 public import FoundationEssentials
 
-// The core's models tell the time in a way that needs no library; here it is as programs know it.
+// The core's models use times that need no library. These properties convert them to `Date`.
 
 extension Peer: Hashable {
     /// Hashes the id alone.
     public func hash(into hasher: inout Hasher) { hasher.combine(self.id) }
 
-    /// When its trust ends by itself.
+    /// The time at which trust expires.
     public var trustExpiresAt: Date? { self.trustEnd?.date }
-    /// When it was first seen, by this machine's clock.
+    /// The time of the first sighting, by this machine's clock.
     public var firstSeen: Date { self.firstSighting.date }
-    /// When it was last heard of.
+    /// The time of the last sign of life.
     public var lastSeen: Date { self.lastSign.date }
 }
 
 extension Invitation {
-    /// When it was made, or came.
+    /// The time at which the invitation was created or received.
     public var createdAt: Date { self.created.date }
-    /// When it times out.
+    /// The time at which the invitation expires.
     public var expiresAt: Date { self.end.date }
 }
 
 extension Message {
-    /// By the sender's clock.
+    /// The time of sending, by the sender's clock.
     public var sentAt: Date { self.sent.date }
-    /// When it was committed here; `nil` for outgoing ones.
+    /// The time at which the message was committed here; `nil` for outgoing messages.
     public var receivedAt: Date? { self.received?.date }
 }
 
 extension OutboxMessage {
-    /// When it was queued.
+    /// The time at which the message was queued.
     public var sentAt: Date { self.sent.date }
-    /// When it is given up.
+    /// The time at which the message expires.
     public var expiresAt: Date { self.end.date }
 }
 
 extension Session {
-    /// When it was agreed, by this machine's clock.
+    /// The time at which the session was agreed, by this machine's clock.
     public var createdAt: Date { self.created.date }
 }
 
 extension Group {
-    /// When it was made, by its creator's clock.
+    /// The time of creation, by the creator's clock.
     public var createdAt: Date { self.created.date }
 }
 
 extension Group.Member {
-    /// When it joined, by its own clock.
+    /// The time of joining, by the member's clock.
     public var joinedAt: Date { self.joined.date }
 }
 
 extension Verification {
-    /// Until when it is waited for, or the digits are shown.
+    /// The time at which the wait for the peer, or the display of the digits, ends.
     public var expiresAt: Date? { self.end?.date }
 }
 
 extension ByteStream {
-    /// When this side heard of it.
+    /// The time at which this side learned of the stream.
     public var openedAt: Date { self.opened.date }
-    /// When it ended.
+    /// The time at which the stream ended.
     public var closedAt: Date? { self.closed?.date }
 }
 
 extension Resource {
-    /// When it was offered.
+    /// The time of the offer.
     public var createdAt: Date { self.created.date }
-    /// When it got its final state.
+    /// The time at which the resource reached its final state.
     public var completedAt: Date? { self.completed?.date }
 }

@@ -1,40 +1,41 @@
 internal import EarshotWire
 
-/// What the inbox may hold.
+/// The limits of the inbox.
 ///
-/// Unread messages are never dropped: when they reach a limit, the next one is refused. Read ones are pruned by age, and beyond that the
-/// same count and bytes bound them: the oldest give way, so that reading a flood cannot fill the disk with history.
+/// Unread messages are never dropped: at a limit, the next message is refused. Read messages are pruned by age. They are also bounded by
+/// the same count and size, and the oldest are evicted, so that reading a flood cannot fill the disk.
 package struct InboxLimits: Sendable, Hashable {
-    /// Unread messages.
+    /// The maximum number of unread messages.
     package var count: Int
-    /// Their bytes, each with `EarshotLimits.messageOverhead` added.
+    /// The maximum size of unread messages, in bytes, with `EarshotLimits.messageOverhead` added for each.
     package var bytes: UInt64
-    /// Whether messages stay when they are read.
+    /// Whether messages are kept when they are read.
     package var keepsRead: Bool
 
-    /// Limits of at least one message and one byte.
+    /// Creates limits of at least one message and one byte.
     package init(count: Int = 10_000, bytes: UInt64 = 256 * 1024 * 1024, keepsRead: Bool = true) {
         self.keepsRead = keepsRead
         self.count = max(count, 1)
         self.bytes = max(bytes, 1)
     }
 
-    /// What one sender may hold: all but a part that stays for the others, so that it cannot lock them out. An inbox too small to
-    /// divide is not divided.
+    /// The maximum number of messages from one sender: all but a part for the others, so that a sender cannot block them. A very small
+    /// inbox is not divided.
     package var countPerSender: Int { self.count - self.count / Self.partForOthers }
-    /// See `countPerSender`.
+    /// The maximum size of messages from one sender, in bytes; see `countPerSender`.
     package var bytesPerSender: UInt64 { self.bytes - self.bytes / UInt64(Self.partForOthers) }
 
-    /// One in this many messages, and bytes, is kept for other senders.
+    /// The divisor for the part of the messages, and of the bytes, that is reserved for other senders.
     package static let partForOthers = 64
 
-    /// Ids of one sender that are remembered after their messages went; the oldest give way. A sender repeats only what is in flight.
+    /// The maximum number of remembered ids of one sender after their messages are deleted. The oldest are evicted, because a sender
+    /// repeats only messages in flight.
     package static let rememberedPerSender = 65_536
-    /// How long they are remembered, in seconds: a day longer than the longest time after which a message is sent again.
+    /// How long ids are remembered, in seconds: a day longer than the longest time after which a message is sent again.
     package static let rememberedSeconds: Int64 = EarshotLimits.outboxAgeLimit.components.seconds + 86_400
 }
 
-/// How full the inbox is: running totals, so that a delivery does not have to count.
+/// The usage of the inbox as running totals, so that a delivery does not have to count.
 struct InboxUsage: Equatable {
     struct Total: Equatable {
         var count = 0
@@ -55,7 +56,7 @@ struct InboxUsage: Equatable {
     var read = Total()
     var unreadBySender: [PeerID: Total] = [:]
 
-    /// Whether one more unread message of that weight from that sender is within the limits.
+    /// Whether another unread message of this weight from the sender is within the limits.
     func hasRoom(for weight: UInt64, from sender: PeerID, limits: InboxLimits) -> Bool {
         let own = self.unreadBySender[sender] ?? Total()
         return self.unread.count < limits.count && own.count < limits.countPerSender
@@ -75,7 +76,7 @@ struct InboxUsage: Equatable {
         self.unreadBySender[sender] = own.count > 0 ? own : nil
     }
 
-    /// Whether the history of read messages is longer than the limits let it be.
+    /// Whether the read messages exceed the limits.
     func hasExcess(limits: InboxLimits) -> Bool {
         limits.keepsRead ? self.read.count > limits.count || self.read.bytes > limits.bytes : self.read.count > 0
     }

@@ -1,11 +1,11 @@
 internal import CSQLite
 
-/// SQLite's C API, wrapped once: one connection, used by one thread at a time, with its statements prepared once and kept.
+/// A wrapper of SQLite's C API: one connection, used by one thread at a time, with cached prepared statements.
 final class SQLiteDatabase {
     private let handle: OpaquePointer
     private var statements: [String: SQLiteStatement] = [:]
 
-    /// Opens a database file that exists (an empty one is a fresh database).
+    /// Opens an existing database file. An empty file is a new database.
     init(path: String) throws(SQLiteError) {
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -20,7 +20,7 @@ final class SQLiteDatabase {
     }
 
     deinit {
-        // The statements first: an open one would keep the connection, and its lock, alive.
+        // Releases the statements first, because an open one would keep the connection, and its lock.
         self.statements.removeAll()
         sqlite3_close_v2(self.handle)
     }
@@ -31,13 +31,13 @@ final class SQLiteDatabase {
             message: String(cString: sqlite3_errmsg(handle)), systemError: sqlite3_system_errno(handle))
     }
 
-    /// Runs statements that are not worth keeping, such as a schema.
+    /// Executes statements that are not cached, such as a schema.
     func execute(_ sql: String) throws(SQLiteError) {
         let code = sqlite3_exec(self.handle, sql, nil, nil, nil)
         guard code == SQLITE_OK else { throw Self.error(code, self.handle) }
     }
 
-    /// Runs a statement to its end and returns how many rows it changed.
+    /// Runs a statement to its end and returns the number of changed rows.
     @discardableResult
     func run(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> Int {
         let statement = try self.statement(sql)
@@ -47,10 +47,10 @@ final class SQLiteDatabase {
         return Int(sqlite3_changes64(self.handle))
     }
 
-    /// The statement, prepared: for loops, which look it up once and run it many times.
+    /// Returns the prepared statement, for loops that look it up once and run it many times.
     func prepared(_ sql: String) throws(SQLiteError) -> SQLiteStatement { try self.statement(sql) }
 
-    /// Runs a statement to its end with values that `bind` gives it, and returns how many rows it changed.
+    /// Runs a statement to its end with values that `bind` sets, and returns the number of changed rows.
     func run(
         _ statement: SQLiteStatement, _ bind: (SQLiteStatement) throws(SQLiteError) -> Void
     ) throws(SQLiteError) -> Int {
@@ -60,14 +60,14 @@ final class SQLiteDatabase {
         return Int(sqlite3_changes64(self.handle))
     }
 
-    /// Runs a query and makes a value of each row.
+    /// Runs a query and creates a value from each row.
     func query<Row>(
         _ sql: String, _ values: [SQLiteValue] = [], _ row: (SQLiteStatement) throws(SQLiteError) -> Row
     ) throws(SQLiteError) -> [Row] {
         try self.query(sql, values, until: { _ in false }, row)
     }
 
-    /// Runs a query and makes a value of each row, up to the first that is one too many.
+    /// Runs a query and creates a value from each row, until `isEnough` returns true for a row.
     func query<Row>(
         _ sql: String, _ values: [SQLiteValue], until isEnough: (SQLiteStatement) -> Bool,
         _ row: (SQLiteStatement) throws(SQLiteError) -> Row
@@ -80,24 +80,24 @@ final class SQLiteDatabase {
         return rows
     }
 
-    /// The first column of the only row.
+    /// Returns the first column of the only row.
     func integer(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> Int64 {
         try self.query(sql, values) { statement in statement.integer(0) }.first ?? 0
     }
 
-    /// Copies all of it, as one transaction has left it, into a file that exists and is empty; others may go on writing meanwhile.
+    /// Copies the database, in the state of one transaction, into an existing empty file. Others may continue to write meanwhile.
     func copy(to path: String) throws(SQLiteError) {
         let copy = try SQLiteDatabase(path: path)
         guard let backup = sqlite3_backup_init(copy.handle, "main", self.handle, "main") else {
             throw Self.error(sqlite3_errcode(copy.handle), copy.handle)
         }
-        // In one step, within one reading transaction: what is written meanwhile is in none of it.
+        // Copies in one step, within one read transaction, so that the copy has none of the concurrent changes.
         _ = sqlite3_backup_step(backup, -1)
         let code = sqlite3_backup_finish(backup)
         guard code == SQLITE_OK else { throw Self.error(code, copy.handle) }
     }
 
-    /// Everything in it is committed (and on disk) or, when it throws, as if it had never been.
+    /// Runs `body` in a transaction. All its changes are committed and on disk, or, if it throws, none.
     func transaction<Result>(_ body: () throws(SQLiteError) -> Result) throws(SQLiteError) -> Result {
         try self.run("BEGIN IMMEDIATE")
         do {
@@ -105,7 +105,8 @@ final class SQLiteDatabase {
             try self.run("COMMIT")
             return result
         } catch {
-            // A full disk rolls back by itself; what does not must be rolled back here, or nothing could begin again.
+            // A full disk rolls back automatically. After other errors, the rollback has to be done here, or no transaction could begin
+            // again.
             if sqlite3_get_autocommit(self.handle) == 0 { sqlite3_exec(self.handle, "ROLLBACK", nil, nil, nil) }
             throw error
         }

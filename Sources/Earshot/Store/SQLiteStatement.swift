@@ -1,7 +1,7 @@
 internal import CSQLite
 internal import NIOCore
 
-/// What is bound to a statement's parameter.
+/// A value for a statement's parameter.
 enum SQLiteValue {
     case null
     case integer(Int64)
@@ -43,27 +43,27 @@ final class SQLiteStatement {
         }
     }
 
-    /// Binds nothing to the parameter of that number, from 1.
+    /// Binds NULL to the parameter with this number, from 1.
     func bindNull(_ position: CInt) throws(SQLiteError) {
         try self.check(sqlite3_bind_null(self.handle, position))
     }
 
-    /// Binds one value to the parameter of that number, from 1.
+    /// Binds a value to the parameter with this number, from 1.
     func bind(_ position: CInt, _ number: Int64) throws(SQLiteError) {
         try self.check(sqlite3_bind_int64(self.handle, position, number))
     }
 
-    /// Binds one value to the parameter of that number, from 1.
+    /// Binds a value to the parameter with this number, from 1.
     func bind(_ position: CInt, _ text: String) throws(SQLiteError) {
         try self.check(Self.bind(text, to: self.handle, at: position))
     }
 
-    /// Binds one value to the parameter of that number, from 1.
+    /// Binds a value to the parameter with this number, from 1.
     func bind(_ position: CInt, _ bytes: [UInt8]) throws(SQLiteError) {
         try self.check(bytes.withUnsafeBytes { Self.bind($0, to: self.handle, at: position) })
     }
 
-    /// Binds one value to the parameter of that number, from 1.
+    /// Binds a value to the parameter with this number, from 1.
     func bind(_ position: CInt, _ buffer: ByteBuffer) throws(SQLiteError) {
         try self.check(buffer.withUnsafeReadableBytes { Self.bind($0, to: self.handle, at: position) })
     }
@@ -76,7 +76,7 @@ final class SQLiteStatement {
         var text = text
         return text.withUTF8 { bytes in
             bytes.withMemoryRebound(to: CChar.self) { characters in
-                // The length is given, so that SQLite does not stop at a NUL. Without bytes there may be no address, which would bind NULL.
+                // The length is given, so that SQLite does not stop at a NUL. An empty buffer may have no address, which would bind NULL.
                 guard let start = characters.baseAddress else { return sqlite3_bind_text(handle, position, "", 0, transient) }
                 return sqlite3_bind_text64(handle, position, start, UInt64(characters.count), transient, UInt8(SQLITE_UTF8))
             }
@@ -88,7 +88,7 @@ final class SQLiteStatement {
         return sqlite3_bind_blob64(handle, position, start, UInt64(bytes.count), transient)
     }
 
-    /// Whether there is another row.
+    /// Advances to the next row, and returns whether there is one.
     func step() throws(SQLiteError) -> Bool {
         let code = sqlite3_step(self.handle)
         switch code {
@@ -98,35 +98,35 @@ final class SQLiteStatement {
         }
     }
 
-    /// Ends its use: frees the read lock and forgets what was bound.
+    /// Resets the statement: releases the read lock and clears the bound values.
     func reset() {
         sqlite3_reset(self.handle)
         sqlite3_clear_bindings(self.handle)
     }
 
-    /// A column of the present row, from 0.
+    /// Returns a column of the current row, from 0.
     func integer(_ column: CInt) -> Int64 { sqlite3_column_int64(self.handle, column) }
 
-    /// Bytes of a column of the present row.
+    /// Returns the size of a column of the current row, in bytes.
     func size(_ column: CInt) -> Int { Int(sqlite3_column_bytes(self.handle, column)) }
 
-    /// Whether a column of the present row is NULL.
+    /// Returns whether a column of the current row is NULL.
     func isNull(_ column: CInt) -> Bool { sqlite3_column_type(self.handle, column) == SQLITE_NULL }
 
-    /// A column of the present row.
+    /// Returns a column of the current row.
     func text(_ column: CInt) -> String {
         guard let start = sqlite3_column_text(self.handle, column) else { return "" }
         let count = Int(sqlite3_column_bytes(self.handle, column))
         return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     }
 
-    /// A column of the present row.
+    /// Returns a column of the current row.
     func bytes(_ column: CInt) -> [UInt8] {
         guard let start = sqlite3_column_blob(self.handle, column) else { return [] }
         return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(self.handle, column))))
     }
 
-    /// A column of the present row.
+    /// Returns a column of the current row.
     func buffer(_ column: CInt) -> ByteBuffer {
         guard let start = sqlite3_column_blob(self.handle, column) else { return ByteBuffer() }
         return ByteBuffer(bytes: UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(self.handle, column))))

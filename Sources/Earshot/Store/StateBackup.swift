@@ -6,20 +6,20 @@ import EarshotWire
     import Glibc
 #endif
 
-/// Copies what a state directory keeps into another directory, also while a daemon uses it.
+/// Copies the content of a state directory into another directory, also while a daemon uses it.
 ///
-/// The copy is a state directory of its own: the store as one transaction has left it, and the identity. Content of files (`spool`) is not
-/// in it.
+/// The copy is itself a state directory: the store in the state of one transaction, and the identity. The content of files (`spool`) is
+/// not copied.
 package enum StateBackup {
-    /// Copies the store and the identity of `state` into `place`, which is made, or is empty.
+    /// Copies the store and the identity of `state` into `place`, which is created, or is empty.
     ///
-    /// - Throws: `storage`, `no-space`; what was copied until then is removed.
+    /// - Throws: `storage`, `no-space`. A partial copy is then removed.
     package static func write(of state: String, to place: String) throws(EarshotError) {
         guard let status = FileStatus(path: state), status.kind == .directory else {
             throw EarshotError(.storage, "there is no state directory \(state.escapedForDisplay); give --state-directory")
         }
         let source = "\(state)/\(Store.fileName)"
-        // SQLite would make one.
+        // Checked first, because SQLite would create a missing store.
         guard FileStatus(path: source)?.kind == .regular else {
             throw EarshotError(.storage, "there is no store \(source.escapedForDisplay) to copy")
         }

@@ -2,16 +2,18 @@ internal import CLinux
 internal import EarshotSafety
 internal import Glibc
 
-/// Holds a state directory for one process: a lock on the file `lock` in it, which ends with the process however that ends.
+/// Reserves a state directory for one process, with a lock on the file `lock` in it. The lock ends with the process, however the process
+/// ends.
 ///
-/// The file holds the process's id, for the message to a second daemon; the lock decides, not the text.
+/// The file contains the process id, for the error message of a second daemon. Only the lock is decisive, not the text.
 package final class StateLock: Sendable {
-    /// Where it is, in the state directory.
+    /// The name of the lock file in the state directory.
     package static let fileName = "lock"
 
     private let file: OpenFile
 
-    /// Takes the lock, making the directory (0700) where it is missing; throws `conflict` with the holder's process id.
+    /// Acquires the lock. A missing directory is created (mode 0700).
+    /// - Throws: `conflict` with the process id of the holder.
     package init(directory: String) throws(EarshotError) {
         do {
             let opened = try SafeDirectory(path: directory, create: 0o700)

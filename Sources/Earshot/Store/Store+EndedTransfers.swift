@@ -1,9 +1,9 @@
 internal import EarshotWire
 internal import FoundationEssentials
 
-/// What is remembered of transfers whose rows are gone.
+/// Records of transfers whose rows were removed.
 extension Store {
-    /// Within a transaction; the oldest of that peer's give way.
+    /// Stores a record within a transaction. The oldest records of that peer are evicted.
     func put(_ ended: EndedTransfer) throws(SQLiteError) {
         let peer = SQLiteValue.blob(ended.peerID.bytes)
         try self.database.run(
@@ -19,7 +19,7 @@ extension Store {
             """, [peer])
     }
 
-    /// Oldest first.
+    /// Loads the records, oldest first.
     func loadEndedTransfers() throws(SQLiteError) -> [EndedTransfer] {
         try self.database.query(
             "SELECT id, peer_id, error, message, ended_at FROM ended_transfers ORDER BY place"
@@ -30,7 +30,7 @@ extension Store {
         }
     }
 
-    /// Their transfers ended with the session: no peer comes back to them.
+    /// Deletes the records of a peer whose session has ended. The peer can no longer ask about these transfers.
     func dropEndedTransfers(of peer: PeerID) throws(SQLiteError) {
         try self.database.run("DELETE FROM ended_transfers WHERE peer_id = ?", [.blob(peer.bytes)])
     }

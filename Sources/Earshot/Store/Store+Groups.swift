@@ -2,9 +2,9 @@ internal import CSQLite
 internal import EarshotWire
 internal import NIOCore
 
-/// Groups: each record is kept as it travels.
+/// Groups, whose records are stored in their wire format.
 extension Store {
-    /// Within a transaction. What was put of it before stays.
+    /// Stores a group within a transaction. Its existing records are kept.
     func put(_ group: StoredGroup) throws(SQLiteError) {
         try self.database.run(
             """
@@ -15,7 +15,7 @@ extension Store {
         for record in group.records { try self.put(record, of: group.id) }
     }
 
-    /// Within a transaction.
+    /// Stores a record within a transaction.
     func put(_ record: GroupRecord, of group: GroupID) throws(SQLiteError) {
         try self.database.run(
             "INSERT OR REPLACE INTO group_records (group_id, hash, record) VALUES (?, ?, ?)",

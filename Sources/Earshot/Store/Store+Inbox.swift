@@ -5,9 +5,11 @@ internal import NIOCore
 internal import OrderedCollections
 
 extension Store {
-    /// Commits a batch of messages in one transaction; the outcomes are in the batch's order.
+    /// Commits a batch of messages in one transaction. The outcomes are in the order of the batch.
     ///
-    /// What is `.stored` is on disk, after everything that was stored before it. Throws `no-space` or `storage` with nothing changed.
+    /// A message with the outcome `.stored` is on disk, after all earlier stored messages.
+    ///
+    /// - Throws: `no-space` or `storage`, with nothing changed.
     package func deliver(_ batch: [InboxMessage], receivedAt: Date) throws(EarshotError) -> [DeliveryOutcome] {
         guard !batch.isEmpty else { return [] }
         let usage = self.usage
@@ -24,20 +26,21 @@ extension Store {
             }
         } catch {
             self.usage = usage
-            // None of them was kept, so nothing may overtake them.
+            // No message of the batch was stored, so no later message may overtake them.
             self.refusing = refusing
             for message in batch { self.refuse(message.conversation, .storage) }
             throw error
         }
     }
 
-    /// Nothing that comes in the conversation is taken until its sender knows. New keys, and sessions with them, cost a stranger nothing.
+    /// Refuses all messages of the conversation until its sender knows of the refusal. The number of entries is limited, because new keys,
+    /// and sessions with them, cost a stranger nothing.
     private func refuse(_ conversation: Conversation, _ refusal: DeliveryOutcome.Refusal) {
         self.refusing[conversation] = refusal
         if self.refusing.count > EarshotLimits.refusedConversations { self.refusing.removeFirst() }
     }
 
-    /// One that is there already is left as it is.
+    /// A message that already exists is not changed.
     private static let insertion = """
         INSERT OR IGNORE INTO messages
             (sender, id, weight, sent_at, received_at, sender_name, content_type, body, group_id, group_name)
@@ -53,7 +56,7 @@ extension Store {
         let weight = Self.weight(message)
         let hasRoom = self.usage.hasRoom(for: weight, from: message.senderID, limits: self.limits)
         let refusal = self.refusing[conversation]
-        // Looked for only where the insertion will not find out, or there is none.
+        // Searched only if the insertion would not detect a duplicate, or if there will be no insertion.
         if !hasRoom || refusal != nil || self.remembered[message.senderID] != nil, try self.isKnown(message) { return .duplicate }
         if let refusal { return .refused(refusal) }
         guard hasRoom else {
@@ -98,14 +101,17 @@ extension Store {
         UInt64(message.body.readableBytes + message.contentType.utf8.count + message.senderName.utf8.count + EarshotLimits.messageOverhead)
     }
 
-    /// Messages of the inbox, oldest first; those of one state, one sender or one group where given, behind a place of the inbox, at most `limit`.
+    /// Returns messages of the inbox, oldest first: of one state, one sender or one group if given, after a place of the inbox, at most
+    /// `limit`.
     ///
-    /// Their bodies have `EarshotLimits.messagePageBytes` at most, or there is one: what does not fit is for the next page.
+    /// Their bodies have at most `EarshotLimits.messagePageBytes` together, unless there is only one message. The rest is for the next
+    /// page.
     package func messagePage(
         state: Message.ReadState?, from sender: PeerID?, in group: GroupID? = nil, after place: Int64 = 0, limit: Int
     ) throws(EarshotError) -> MessagePage {
         guard limit > 0 else { return MessagePage(messages: [], next: nil) }
-        // Each form is named its index: the planner would rather walk the whole table in order than use a partial one.
+        // Each variant names its index, because the planner would otherwise scan the whole table in order instead of using a partial
+        // index.
         var source =
             switch state {
             case .unread: "messages INDEXED BY messages_unread WHERE read_at IS NULL"
@@ -144,7 +150,7 @@ extension Store {
 
     private static let columns = "SELECT sender, id, sent_at, received_at, read_at, sender_name, content_type, body, group_id, group_name"
 
-    /// The messages of that id: one, or several when several senders used it, oldest first.
+    /// Returns the messages with this id, oldest first. There are several if several senders used the id.
     package func messages(id: MessageID, from sender: PeerID?) throws(EarshotError) -> [Message] {
         try self.attempt { () throws(SQLiteError) in try self.find(id, from: sender) }
     }
@@ -166,14 +172,15 @@ extension Store {
             group: row.isNull(8) ? nil : GroupLabel(id: try Self.wireID(row, 8), name: row.text(9)))
     }
 
-    /// How many messages are unread.
+    /// Returns the number of unread messages.
     package func unreadCount() -> Int { self.usage.unread.count }
 
-    /// Marks a message read and returns it as it is then; `nil` when there is none. The time, which decides when it is
-    /// pruned, is the running clock's.
+    /// Marks a message read and returns its new state; `nil` if there is none. `time` is that of the running clock, and determines when
+    /// the message is pruned.
     ///
-    /// With `receipt`, that it was read is kept for the sender too, in the same transaction. Throws `conflict` when several senders used
-    /// the id and none is named.
+    /// With `receipt`, a read receipt for the sender is stored in the same transaction.
+    ///
+    /// - Throws: `conflict` if several senders used the id and `sender` is `nil`.
     package func markRead(
         id: MessageID, from sender: PeerID?, at time: Date, receipt: Bool = false
     ) throws(EarshotError) -> Message? {
@@ -201,22 +208,22 @@ extension Store {
         return message.read
     }
 
-    /// Which message is meant: by the id alone, or also by who sent it.
+    /// The key of a message: its id, or its id and sender.
     package struct MessageKey: Hashable, Sendable {
         let id: MessageID
         let sender: PeerID?
 
-        /// A value from its parts.
+        /// Creates a key from its parts.
         package init(id: MessageID, sender: PeerID?) {
             self.id = id
             self.sender = sender
         }
     }
 
-    /// Marks messages read in one transaction, and returns those that were unread, by sender. That they were read is kept for the senders
-    /// in `receiptsFor`. What is not there is passed over.
+    /// Marks messages read in one transaction, and returns those that were unread, by sender. Read receipts for the senders in
+    /// `receiptsFor` are stored too. Missing messages are skipped.
     ///
-    /// Throws `conflict`, with nothing changed, when several senders used an id and none is named.
+    /// - Throws: `conflict`, with nothing changed, if several senders used an id and its key has no sender.
     package func markRead(
         _ keys: [MessageKey], receiptsFor told: Set<PeerID>, at time: Date
     ) throws(EarshotError) -> [PeerID: [MessageID]] {
@@ -236,7 +243,7 @@ extension Store {
                 try self.database.transaction { () throws(SQLiteError) in
                     var marked: [PeerID: [MessageID]] = [:]
                     for (sender, id) in unread {
-                        // Named twice, it is marked once; and what made room for another is gone.
+                        // A repeated key is marked once. A message may also have been evicted by an earlier one of this loop.
                         guard try !self.sendersOfUnread(MessageKey(id: id, sender: sender)).isEmpty else { continue }
                         if told.contains(sender) { try self.keepReceipt(id, for: sender) }
                         try self.mark(id, of: sender, at: time)

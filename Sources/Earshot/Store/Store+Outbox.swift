@@ -49,7 +49,7 @@ extension Store {
         }
     }
 
-    /// Every message that waits, and those that are done with and still known, in the order in which they were given.
+    /// Returns every waiting message, and the finished ones that are still remembered, in the order of submission.
     package func outbox() throws(EarshotError) -> [QueuedMessageRow] {
         try self.attempt { () throws(SQLiteError) in
             var rows = try self.database.query(
@@ -79,7 +79,7 @@ extension Store {
         }
     }
 
-    /// The bodies of messages of the outbox, of as many as are there.
+    /// Returns the bodies of messages of the outbox, except missing ones.
     package func outboxBodies(_ ids: [MessageID]) throws(EarshotError) -> [MessageID: ByteBuffer] {
         try self.attempt { () throws(SQLiteError) in
             var bodies: [MessageID: ByteBuffer] = [:]
@@ -93,7 +93,7 @@ extension Store {
 
     // MARK: Receipts
 
-    /// The messages of that sender that were read here and of which it has not taken note, oldest first.
+    /// Returns the messages of the sender that were read here and whose receipts it has not acknowledged, oldest first.
     package func receipts(for sender: PeerID) throws(EarshotError) -> [MessageID] {
         try self.attempt { () throws(SQLiteError) in
             try self.database.query("SELECT id FROM receipts WHERE sender = ? ORDER BY place", [.blob(sender.bytes)]) {
@@ -102,7 +102,7 @@ extension Store {
         }
     }
 
-    /// Keeps that a message was read until its sender has taken note; the oldest gives way. Within a transaction.
+    /// Stores a read receipt until its sender has acknowledged it. The oldest one is evicted. Must run within a transaction.
     func keepReceipt(_ id: MessageID, for sender: PeerID) throws(SQLiteError) {
         self.receipts += try self.database.run(
             "INSERT OR IGNORE INTO receipts (sender, id) VALUES (?, ?)", [.blob(sender.bytes), .blob(id.bytes)])
@@ -110,7 +110,7 @@ extension Store {
         self.receipts -= try self.database.run("DELETE FROM receipts WHERE place = (SELECT min(place) FROM receipts)")
     }
 
-    /// Forgets the receipts for a peer whose session ends, but for what it has sent to groups. Within a transaction.
+    /// Deletes the receipts for a peer whose session ends, except those of its group messages. Must run within a transaction.
     func dropReceipts(of peer: PeerID) throws(SQLiteError) {
         self.receipts -= try self.database.run(
             """

@@ -3,10 +3,10 @@ package import FoundationEssentials
 internal import EarshotWire
 
 extension Store {
-    /// Drops messages that were read before that time, and ids remembered too long; returns how many messages went. Both times are the running
-    /// clock's.
+    /// Deletes messages that were read before `readBefore`, and ids that were remembered too long. Returns the number of deleted messages.
+    /// Both times are those of the running clock.
     ///
-    /// Works in transactions of at most a thousand messages, so that deliveries get their turn in between.
+    /// Each transaction deletes at most a thousand messages, so that deliveries can run in between.
     @discardableResult
     package func prune(readBefore: Date, now: Date) async throws(EarshotError) -> Int {
         var total = 0
@@ -40,8 +40,7 @@ extension Store {
         }
     }
 
-    /// Drops the longest-read messages (only those read before a time, where one is given), remembering their ids from now on; within a
-    /// transaction.
+    /// Deletes the messages that were read first (before `readBefore`, if given), and remembers their ids. Must run within a transaction.
     func forget(readBefore: Date?, limit: Int, at now: Date) throws(SQLiteError) -> Int {
         let rows = try self.database.query(
             """

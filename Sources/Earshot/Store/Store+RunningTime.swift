@@ -2,17 +2,18 @@ package import EarshotCore
 
 internal import EarshotWire
 
-/// The running clock (``EarshotCore/Now/running``) on disk. Whatever expires in the store expires by it.
+/// The running clock (``EarshotCore/Now/running``) on disk. All expiry in the store uses it.
 extension Store {
-    /// The time from which the running clock goes on. A store that no daemon has noted one in begins with `first`, on disk before this returns:
-    /// the next start is not to begin with another wall time.
+    /// Returns the time from which the running clock continues. If no daemon has noted one yet, it starts with `first`. That is on disk
+    /// before this returns, so that the next start does not begin with another wall time.
     package func runningTime(beginningWith first: WallTime) throws(EarshotError) -> WallTime {
         if let noted = self.notedRunning { return Self.time(noted) }
         try self.noteRunningTime(first)
         return first
     }
 
-    /// Notes how far the running clock is. The time that a killed process did not note does not count, so that what is kept stays a little longer.
+    /// Notes the time of the running clock. The time that a killed process did not note does not count, so its data is kept slightly
+    /// longer.
     package func noteRunningTime(_ time: WallTime) throws(EarshotError) {
         let milliseconds = max(time.milliseconds, self.notedRunning ?? .min)
         guard milliseconds != self.notedRunning else { return }

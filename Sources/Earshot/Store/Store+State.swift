@@ -3,7 +3,7 @@ internal import EarshotWire
 internal import FoundationEssentials
 
 extension Store {
-    /// What was kept, to start from.
+    /// Loads the persistent state for a start.
     package func load() throws(EarshotError) -> StoredState {
         try self.attempt { () throws(SQLiteError) in
             StoredState(
@@ -68,7 +68,8 @@ extension Store {
         }
     }
 
-    /// Within a transaction, with what belongs to it. Of the one that is about to be written anew only its rows go.
+    /// Deletes a session and its dependent data, within a transaction. If the session `kept` is about to be written again, only its rows
+    /// are deleted.
     private func removeSession(with peer: PeerID, but kept: SessionID? = nil) throws(SQLiteError) {
         let peerID = SQLiteValue.blob(peer.bytes)
         let ids = try self.database.query("SELECT session_id FROM members WHERE peer_id = ? AND place > 0", [peerID]) {
@@ -114,7 +115,7 @@ extension Store {
         return id
     }
 
-    /// A word of a closed set: one that we do not know means damage, because a later release's database is refused as a whole.
+    /// Returns a value of a closed set. An unknown word means damage, because the database of a later release is refused as a whole.
     static func value<Value: RawRepresentable<String>>(_ row: SQLiteStatement, _ column: CInt) throws(SQLiteError) -> Value {
         guard let value = Value(rawValue: row.text(column)) else { throw SQLiteError.damaged("the word \(row.text(column))") }
         return value

@@ -5,7 +5,7 @@ internal import FoundationEssentials
 /// Resources and their transfers.
 extension Store {
     func put(_ resource: Resource) throws(SQLiteError) {
-        // Not INSERT OR REPLACE: that would delete the row first, and its transfer with it.
+        // Not INSERT OR REPLACE, which would delete the row first, and its transfer with it.
         try self.database.run(
             """
             INSERT INTO resources (id, direction, peer_id, peer_name, name, kind, size, transferred, state, digest, path,
@@ -53,7 +53,8 @@ extension Store {
     private static func optionalText(_ row: SQLiteStatement, _ column: CInt) -> String? { row.isNull(column) ? nil : row.text(column) }
 
     func put(_ transfer: StoredTransfer) throws(SQLiteError) {
-        // Where its resource is gone, there is nothing to go on with. `is_offered` is not used: every outgoing one may have been offered.
+        // If the resource is gone, its transfer cannot be resumed. `is_offered` is not used: every outgoing transfer may have been
+        // offered.
         try self.database.run(
             """
             INSERT OR REPLACE INTO transfers (id, source, stamp, digest, is_queued, is_taken, is_offered, expires_at)

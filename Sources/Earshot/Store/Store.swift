@@ -4,43 +4,46 @@ internal import EarshotWire
 internal import FoundationEssentials
 internal import OrderedCollections
 
-/// What must outlive the process: decisions about peers, sessions, transfers and the inbox, in one SQLite database.
+/// The persistent state in one SQLite database: decisions about peers, sessions and transfers, and the inbox.
 ///
-/// What a call has returned from is on disk (WAL, `synchronous = FULL`); a call that throws has changed nothing, and the store goes on
-/// working, so that a full disk costs the messages that did not fit and nothing else. Runs on a thread of its own, because every
-/// commit waits for the disk. The caller batches: one transaction, and so one fsync, for as many changes or messages as are waiting.
+/// When a call has returned, its changes are on disk (WAL, `synchronous = FULL`). A call that throws has changed nothing, and the store
+/// continues to work, so a full disk only affects the messages that did not fit. The store has a thread of its own, because every commit
+/// waits for the disk. The caller batches: all waiting changes or messages take one transaction, and therefore one fsync.
 package actor Store {
     /// The database's file name in the state directory.
     package static let fileName = "earshot.db"
 
-    /// What SQLite calls a database in memory.
+    /// SQLite's name for a database in memory.
     private static let memory = ":memory:"
 
     let database: SQLiteDatabase
     let path: String
     var limits: InboxLimits
     var usage: InboxUsage
-    /// How many ids are remembered of each sender.
+    /// The number of remembered ids, by sender.
     var remembered: [PeerID: Int]
-    /// How many messages were read whose senders have not taken note.
+    /// The number of receipts that senders have not acknowledged.
     var receipts: Int
-    /// Senders of whom a message was refused, and how: nothing of theirs is to overtake it until they know. The end of a session leaves it:
-    /// that may be written when the next one has begun, the first message of which clears it in the order of deliveries. So the oldest give
-    /// way.
+    /// The conversations of which a message was refused, with the reason. No later message may overtake it until the sender knows of the
+    /// refusal. The end of a session does not clear its entry, because the end may be written after the next session has begun. The first
+    /// message of the next session clears the entry in the order of deliveries. Entries may therefore be left over, and the oldest are
+    /// evicted.
     var refusing: OrderedDictionary<Conversation, DeliveryOutcome.Refusal> = [:]
-    /// The running clock's time that is on disk, in milliseconds; `nil` where no daemon has noted one yet.
+    /// The running clock's time on disk, in milliseconds; `nil` if no daemon has noted one yet.
     var notedRunning: Int64?
     private let executor: ThreadExecutor
 
-    /// The store's own thread.
+    /// The executor of the store's own thread.
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
-    /// Opens the database in the state directory, making both where they are missing (0700, 0600) and bringing the layout up to date.
+    /// Opens the database in the state directory, and migrates it to the current schema. A missing directory or database is created (modes
+    /// 0700 and 0600).
     ///
-    /// Without a directory the database is in memory, and goes with the store. Where it is made by this call, `whenNew` runs before that:
-    /// until it has returned, the next call makes it too.
+    /// Without a directory, the database is in memory and ends with the store. If this call creates the database, `whenNew` runs first. If
+    /// `whenNew` fails, the next call creates the database again.
     ///
-    /// Throws `storage` for a database that is damaged, another program's or of a later release: it is never replaced silently.
+    /// - Throws: `storage` for a database that is damaged, another program's or of a later release. Such a database is never replaced
+    ///   silently.
     package init(
         directory: String?, inbox: InboxLimits = InboxLimits(), whenNew: @Sendable () throws(EarshotError) -> Void = {}
     ) throws(EarshotError) {
@@ -63,7 +66,7 @@ package actor Store {
         self.executor = try ThreadExecutor(name: "earshot-store")
     }
 
-    /// Makes directory and file where they are missing, and looks whether what is there may be opened.
+    /// Creates a missing directory and file, and checks whether an existing file may be opened.
     private static func prepare(_ directory: String, _ path: String) throws(EarshotError) {
         do {
             let opened = try SafeDirectory(path: directory, create: 0o700)
@@ -86,12 +89,12 @@ package actor Store {
         }
     }
 
-    /// Has other limits count from now on; what is beyond them is not dropped for that, but nothing is added to it.
+    /// Sets new limits. Existing messages beyond them are kept, but no more are added.
     package func use(_ limits: InboxLimits) {
         self.limits = limits
     }
 
-    /// Does something on its thread, in order with what else is asked of it, and says there what came of it.
+    /// Runs work on the store's thread, in order with other work, and passes the outcome to `then` there.
     package nonisolated func perform<Outcome: Sendable>(
         _ work: @escaping @Sendable (isolated Store) throws(EarshotError) -> Outcome,
         then: @escaping @Sendable (Result<Outcome, EarshotError>) -> Void
@@ -104,7 +107,7 @@ package actor Store {
         }
     }
 
-    /// Calls back from its thread once that gets round to it: a sign of life.
+    /// Calls `heartbeat` from the store's thread, after its pending work.
     package nonisolated func answer(_ heartbeat: @escaping @Sendable () -> Void) {
         self.executor.run(heartbeat)
     }
@@ -113,15 +116,16 @@ package actor Store {
         self.executor.stop()
     }
 
-    /// Whether the file is new, or begins as a database does: SQLite takes anything shorter than a page for empty and would overwrite it.
+    /// Creates a missing file, and returns whether the file is new or begins like a database. SQLite treats a file shorter than a page as
+    /// empty, and would overwrite it.
     private static func makeFile(in directory: SafeDirectory) throws -> Bool {
         let name = try SafeName(Self.fileName)
-        // SQLite gives its journal the mode of the database, and so takes it from here.
+        // SQLite gives its journal the mode of the database, which is set here.
         let file = try directory.open(name, flags: OpenFile.readWrite | OpenFile.create, mode: 0o600)
         try file.setMode(0o600)
         let magic = Array("SQLite format 3\0".utf8)
         let start = try file.bytes(at: 0, count: magic.count)
-        // With a journal beside it, the first write of all was interrupted, and SQLite undoes it.
+        // If there is a journal, the very first write was interrupted, and SQLite rolls it back.
         return try start.isEmpty || start == magic || directory.size(of: SafeName(Self.fileName + "-journal")) != nil
     }
 
@@ -129,7 +133,7 @@ package actor Store {
         do {
             let database = try SQLiteDatabase(path: path)
             try database.execute("PRAGMA busy_timeout = 5000")
-            // Before anything is written: a foreign or damaged file stays as it is.
+            // Checked before the first write, so that a foreign or damaged file stays unchanged.
             let damage = try database.query("PRAGMA quick_check(1)") { row in row.text(0) }.first ?? "no answer"
             guard damage == "ok" else { throw SQLiteError(code: SQLITE_CORRUPT, message: damage) }
             try StoreSchema.check(database)
@@ -165,7 +169,7 @@ package actor Store {
         let shown = path.escapedForDisplay
         if error.isNoSpace { return EarshotError(.noSpace, "no space to write \(shown); free some space on that disk", underlying: error) }
         if error.isCorrupt {
-            // SQLite would take the journal of another database for this one's.
+            // SQLite would use the journal of another database for this one.
             let files = "\(Self.fileName), \(Self.fileName)-wal and \(Self.fileName)-shm"
             return EarshotError(
                 .storage,
@@ -175,7 +179,7 @@ package actor Store {
         return EarshotError(.storage, "cannot use \(shown): \(error.message)", underlying: error)
     }
 
-    /// Runs a body and gives its failure the form that leaves the store.
+    /// Runs `body`, and converts its error to the store's public errors.
     func attempt<Result>(_ body: () throws(SQLiteError) -> Result) throws(EarshotError) -> Result {
         do {
             return try body()
@@ -184,7 +188,7 @@ package actor Store {
         }
     }
 
-    /// One transaction, all of it or none: where it fails, the receipts are counted as they were, which the end of a session counts down.
+    /// Runs one transaction. If it fails, the count of receipts, which the end of a session reduces, is restored.
     func transaction(_ body: () throws(SQLiteError) -> Void) throws(EarshotError) {
         let receipts = self.receipts
         do {
@@ -197,9 +201,9 @@ package actor Store {
 
     static func milliseconds(_ date: Date) -> Int64 { date.boundedMilliseconds }
 
-    /// A column's time; older versions have stored what a peer said, whatever that was.
+    /// Returns the time of a column within the bounds. Older versions have stored any value that a peer sent.
     static func date(_ milliseconds: Int64) -> Date { Date(boundedMilliseconds: milliseconds) }
 
-    /// The same for the core.
+    /// Returns the time of a column for the core.
     static func time(_ milliseconds: Int64) -> WallTime { WallTime(Self.date(milliseconds)) }
 }

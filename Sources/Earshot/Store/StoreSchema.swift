@@ -1,9 +1,9 @@
-/// The database's layout, and how one version becomes the next.
+/// The schema of the database, and its migrations.
 enum StoreSchema {
-    /// `PRAGMA application_id`: "Ears", by which file(1) and we know the file as ours.
+    /// `PRAGMA application_id`: "Ears", by which file(1) and Earshot recognise the file.
     static let applicationID: Int64 = 0x4561_7273
 
-    /// One step a version, each run in a transaction of its own. Published steps never change; a new layout is a new step.
+    /// One migration per version, each in its own transaction. Published migrations never change; a schema change is a new migration.
     ///
     /// Times are milliseconds since 1970, ids and digests their bytes, sizes as signed 64-bit numbers (the protocol's limit).
     static let migrations: [String] = [
@@ -113,7 +113,8 @@ enum StoreSchema {
         """,
     ]
 
-    /// The layout's version; throws when the file is not ours or not of our time. Changes nothing.
+    /// Returns the schema version, without changing anything.
+    /// - Throws: an error if the file is another program's or of a later release.
     @discardableResult
     static func check(_ database: SQLiteDatabase) throws(StoreOpenError) -> Int {
         let (version, application, isEmpty) = try Self.read(database)
@@ -133,10 +134,10 @@ enum StoreSchema {
         }
     }
 
-    /// Makes the table of the running clock where it is missing, and reads it. The table is no step of the layout, so that an earlier release of
-    /// the same layout goes on working with the database: such a release does not look at the table.
+    /// Creates the table of the running clock if it is missing, and reads it. The table is not part of a migration, so an earlier release
+    /// with the same schema version, which ignores the table, can still use the database.
     ///
-    /// On a full disk the table is made by a later start.
+    /// If the disk is full, a later start creates the table.
     static func addRunningTime(_ database: SQLiteDatabase) throws(StoreOpenError) -> Int64? {
         do {
             try database.execute(
@@ -152,7 +153,7 @@ enum StoreSchema {
         }
     }
 
-    /// Brings a database to the newest version.
+    /// Migrates a database to the newest version.
     static func migrate(_ database: SQLiteDatabase) throws(StoreOpenError) {
         for (index, step) in self.migrations.enumerated().dropFirst(try Self.check(database)) {
             do {
@@ -167,11 +168,11 @@ enum StoreSchema {
     }
 }
 
-/// Why a database cannot be used.
+/// The reason why a database cannot be used.
 enum StoreOpenError: Error {
-    /// It is another program's.
+    /// The file belongs to another program.
     case foreign
-    /// A later release of ours has written it.
+    /// A later release of Earshot has written the file.
     case newer(version: Int64)
     case sqlite(SQLiteError)
 }

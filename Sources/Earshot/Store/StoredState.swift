@@ -1,12 +1,12 @@
-/// What the node takes up again when it starts; messages stay on disk.
+/// The state that the node loads when it starts. Messages stay on disk.
 package struct StoredState: Sendable, Hashable {
     package var peers: [StoredPeer]
     package var sessions: [StoredSession]
-    /// Oldest first.
+    /// The rows of resources, oldest first.
     package var resources: [Resource]
-    /// Of resources that are not over, or of whose end the other side is to be told.
+    /// The transfers of unfinished resources, and of those whose end has not yet been told to the other side.
     package var transfers: [StoredTransfer]
-    /// Of resources whose rows are gone; oldest first.
+    /// The records of transfers whose rows were removed, oldest first.
     package var endedTransfers: [EndedTransfer] = []
     package var groups: [StoredGroup] = []
 }

@@ -2,18 +2,18 @@ internal import EarshotSafety
 internal import EarshotTree
 internal import Glibc
 
-/// A directory of its owner's alone, which goes with it: below `TMPDIR`, else `/var/tmp`, where what is large belongs.
+/// A private directory of its owner, which is deleted with the owner: below `TMPDIR`, else `/var/tmp`, which is meant for large files.
 ///
-/// It is locked for as long as it is used. What a process that was killed has left is found by its lock being free, and goes when the next
-/// one of the same user is made.
+/// The directory is locked while it is used. If its process was killed, the lock is free. The directory is then removed when the same user
+/// creates the next one.
 package final class TemporaryDirectory: Sendable {
-    /// Where it is.
+    /// The path of the directory.
     package var path: String { self.directory.path }
     private let parent: SafeDirectory
     private let name: SafeName
     private let directory: SafeDirectory
 
-    /// Makes one, mode 0700, and removes what was left behind.
+    /// Creates a directory (mode 0700), and removes those left by killed processes.
     /// - Throws: `no-space`, `storage`.
     package convenience init() throws(EarshotError) {
         let wanted = getenv("TMPDIR").map { String(cString: $0) } ?? ""
@@ -34,7 +34,7 @@ package final class TemporaryDirectory: Sendable {
         _ = try? TreeRemoval.remove(self.name, from: self.parent)
     }
 
-    /// Of this user's directories, and of nobody else's.
+    /// The prefix of the names of this user's directories.
     private static var prefix: String { "earshot-\(geteuid())-" }
 
     private static func make(in parent: SafeDirectory) throws(FileError) -> (SafeName, SafeDirectory) {
@@ -45,13 +45,13 @@ package final class TemporaryDirectory: Sendable {
             guard let last = path.split(separator: "/").last, let name = try? SafeName(String(last)) else {
                 throw FileError("make a directory in", parent.path, code: EINVAL)
             }
-            // Another process may have taken it for left behind, in the moment before it is locked.
+            // Another process may have removed the directory as left over, in the moment before it was locked.
             guard let directory = Self.claim(name, in: parent) else { continue }
             return (name, directory)
         }
     }
 
-    /// The directory of that name, locked; `nil` where another process has it, or it is gone.
+    /// Returns the locked directory with this name; `nil` if another process has it or it is gone.
     private static func claim(_ name: SafeName, in parent: SafeDirectory) -> SafeDirectory? {
         guard let directory = try? parent.subdirectory(name), flock(directory.descriptor, LOCK_EX | LOCK_NB) == 0,
             let opened = try? directory.status(), let named = try? parent.status(of: name), opened.inode == named.inode
@@ -59,7 +59,7 @@ package final class TemporaryDirectory: Sendable {
         return directory
     }
 
-    /// Removes what processes that were killed have left. What cannot be removed is left for the next.
+    /// Removes the directories of killed processes. A directory that cannot be removed stays for the next call.
     private static func sweep(_ parent: SafeDirectory) {
         for name in (try? parent.entries()) ?? [] where name.description.hasPrefix(Self.prefix) {
             guard let status = try? parent.status(of: name), status.kind == .directory, status.owner == geteuid(),

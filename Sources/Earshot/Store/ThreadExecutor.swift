@@ -1,14 +1,13 @@
 internal import CLinux
 internal import Glibc
 
-/// Runs an actor on a thread of its own, so that what blocks there (fsync, disk reads) blocks no other task.
+/// Runs an actor on a thread of its own, so that its blocking calls (fsync, disk reads) block no other task.
 ///
-/// The cooperative pool has as many threads as the machine has cores; one fsync there would stop a core's worth of everything. The
-/// thread keeps the executor alive; the actor that owns it calls `stop()` in its `deinit`, after which the thread finishes what is
-/// queued and ends.
+/// The cooperative pool has as many threads as the machine has cores, so an fsync there would occupy one core's share. The thread keeps
+/// the executor alive. The actor that owns it calls `stop()` in its `deinit`, after which the thread completes the queued work and ends.
 ///
-/// Unchecked: everything mutable is in `queue`, `isStopped` and `thread`, which are touched only between `pthread_mutex_lock` and `_unlock`
-/// of `mutex`; `mutex` and `condition` are heap memory that lives as long as the executor and is made for use by several threads.
+/// Unchecked: all mutable state is in `queue`, `isStopped`, `isAsleep` and `thread`, which are used only between `pthread_mutex_lock` and
+/// `_unlock` of `mutex`. `mutex` and `condition` are heap memory that lives as long as the executor, and are designed for several threads.
 package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
     private enum Work {
         case job(UnownedJob)
@@ -21,13 +20,13 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var queue: [Work] = []
     private var isStopped = false
-    /// Whether the thread waits to be woken.
+    /// Whether the thread waits for a signal.
     private var isAsleep = false
-    /// Once it runs.
+    /// The thread, once it runs.
     private var thread: pthread_t?
 
-    /// Starts the thread; its name, at most 15 bytes, is what `top` and a debugger show. One that moves bulk lets everything that wakes up
-    /// come first: a message must not wait for the end of its turn.
+    /// Starts the thread. `top` and a debugger show its name, which has at most 15 bytes. A thread for bulk work yields to every other
+    /// thread that wakes up, because a message must not wait for the end of its time slice.
     package init(name: String, isBulk: Bool = false) throws(EarshotError) {
         self.name = name
         self.isBulk = isBulk
@@ -61,7 +60,7 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
         self.mutex.deallocate()
     }
 
-    /// Queues a job of the actor's.
+    /// Queues a job of the actor.
     package func enqueue(_ job: consuming ExecutorJob) {
         self.add(.job(UnownedJob(job)))
     }
@@ -72,18 +71,19 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
     }
 
     private func add(_ work: Work) {
-        // Once the thread has the work, this may be released with it.
+        // Keeps the executor alive: once the thread has the work, it may be released together with it.
         let retained = Unmanaged.passRetained(self)
         defer { retained.release() }
         pthread_mutex_lock(self.mutex)
         self.queue.append(work)
         let isAsleep = self.isAsleep
         pthread_mutex_unlock(self.mutex)
-        // Behind that: woken on this processor before the lock is let go, it would sleep again for it at once, and be woken once more.
+        // Signalled after unlocking. A thread that wakes up on this processor while the mutex is locked would have to wait again
+        // immediately, and be woken twice.
         if isAsleep { pthread_cond_signal(self.condition) }
     }
 
-    /// Called where something says that it runs on the thread: ends the process where that is not so.
+    /// Ends the process if the caller is not on the thread.
     package func checkIsolated() {
         pthread_mutex_lock(self.mutex)
         let thread = self.thread
@@ -91,10 +91,10 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
         precondition(thread.map { pthread_equal($0, pthread_self()) != 0 } == true, "not on the thread \(self.name)")
     }
 
-    /// What the actor returns as its `unownedExecutor`.
+    /// Returns the executor for the actor's `unownedExecutor`.
     package func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
-    /// Lets the thread end once everything queued has run. Only for the `deinit` of the actor that owns this: nothing can be queued after.
+    /// Ends the thread when all queued work has run. Only for the `deinit` of the owning actor: nothing can be queued after this.
     package func stop() {
         pthread_mutex_lock(self.mutex)
         self.isStopped = true

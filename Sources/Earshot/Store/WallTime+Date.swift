@@ -1,13 +1,13 @@
 import EarshotCore
 package import FoundationEssentials
 
-/// Times as the core has them, and as this library's API and the store do.
+/// Conversion between the core's times and those of this library's API and the store.
 extension WallTime {
-    /// Within the years 1 to 9999.
+    /// Creates a time within the years 1 to 9999.
     package init(_ date: Date) {
         self.init(milliseconds: date.boundedMilliseconds)
     }
 
-    /// Within the same.
+    /// The time as a `Date` within the years 1 to 9999.
     var date: Date { Date(boundedMilliseconds: self.milliseconds) }
 }

@@ -1,25 +1,25 @@
 import EarshotSafety
 
-/// What SQLite has committed and not yet put into the database: the file beside it, as its format's section 4.1 says.
+/// SQLite's write-ahead log: committed changes that are not yet in the database, in the file beside it (section 4.1 of the format).
 ///
-/// Where its header is damaged SQLite takes the whole file for empty, and what was committed there would be lost without a word.
+/// If its header is damaged, SQLite treats the whole file as empty, and the committed changes would be lost silently.
 enum WriteAheadLog {
-    /// Bytes before the first frame.
+    /// The size of the header in bytes.
     static let headerSize = 32
-    /// The header's first word; the lowest bit says in which order the bytes of words are summed.
+    /// The first word of the header. Its lowest bit is the byte order of the words in checksums.
     private static let magic: UInt32 = 0x377F_0682
 
-    /// The journal of the database of that name.
+    /// Returns the name of the database's log.
     static func name(of database: String) throws(NameRejected) -> SafeName { try SafeName(database + "-wal") }
 
-    /// Whether there is none, or one that begins as it should. Only the header, which is on disk before anything behind it: at the end of
-    /// the file something unfinished is usual after a crash.
+    /// Returns whether the log is missing or has a valid header. Only the header is checked, which is on disk before the rest. An
+    /// incomplete end of the file is normal after a crash.
     static func isSound(_ name: SafeName, in directory: SafeDirectory) throws(FileError) -> Bool {
         guard let size = try directory.size(of: name), size > UInt64(Self.headerSize) else { return true }
         return Self.isHeader(try directory.open(name, flags: OpenFile.readWrite).bytes(at: 0, count: Self.headerSize))
     }
 
-    /// Whether the bytes are a header with its own checksum.
+    /// Returns whether the bytes are a header with a matching checksum.
     static func isHeader(_ bytes: [UInt8]) -> Bool {
         guard bytes.count == Self.headerSize else { return false }
         func word(_ index: Int, isBig: Bool) -> UInt32 {

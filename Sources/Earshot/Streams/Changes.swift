@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Tells any number of tasks that something has changed.
+/// Notifies any number of tasks of changes.
 ///
-/// A waiting task takes ``count`` first, then looks at what it waits for, and then waits for more than that: so no change is missed,
-/// however many wait. An `AsyncStream` would end the process where two tasks wait for it at once.
+/// A waiting task first reads ``count``, then checks its condition, and then waits for a higher count. No change is therefore missed,
+/// however many tasks wait. An `AsyncStream` would crash the process if two tasks waited for it at once.
 final class Changes: Sendable {
     private struct State {
         var count: UInt64 = 0
@@ -13,10 +13,10 @@ final class Changes: Sendable {
 
     private let state = Mutex(State())
 
-    /// Changes so far.
+    /// The number of changes so far.
     var count: UInt64 { self.state.withLock { $0.count } }
 
-    /// Something has changed.
+    /// Notifies all waiting tasks of a change.
     func tell() {
         let waiters = self.state.withLock { state in
             state.count &+= 1
@@ -26,7 +26,7 @@ final class Changes: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Waits until there were other changes than these; `false` where the task is cancelled.
+    /// Waits for a change after `count`. Returns `false` if the task is cancelled.
     func wait(after count: UInt64) async -> Bool {
         let id = self.state.withLock { state in
             state.nextWaiter &+= 1

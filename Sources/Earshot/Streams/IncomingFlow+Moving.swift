@@ -1,9 +1,9 @@
 import NIOCore
 import Synchronization
 
-/// Bytes that the kernel moves from a data connection to the reader: they are counted here, and do not pass.
+/// Bytes that the kernel moves from a data connection to the reader. They are only counted here.
 extension IncomingFlow {
-    /// The reader can have them moved there. Not of a stream that was cut short meanwhile: its row stays for a while, and must not keep the
+    /// Sets the reader's outlet for moved bytes. Ignored for a failed stream: its row remains for a while, and must not retain the
     /// reader's connection.
     func use(_ outlet: StreamOutlet) {
         self.state.withLock { state in
@@ -12,7 +12,7 @@ extension IncomingFlow {
         }
     }
 
-    /// Has the reader take this data connection; `false` where it cannot.
+    /// Passes a data connection to the reader. Returns `false` if the reader cannot take it.
     func hand(over connection: DataConnection) -> Bool {
         let isTaken = self.state.withLock { state in
             guard state.outlet != nil, state.end == nil else { return false }
@@ -23,19 +23,19 @@ extension IncomingFlow {
         return isTaken
     }
 
-    /// Where to.
+    /// The reader's outlet, if it has one.
     var outlet: StreamOutlet? { self.state.withLock { $0.outlet } }
 
-    /// The reader's data connection brings nothing any more.
+    /// Records that the reader's data connection has ended.
     func hasMoved() {
         self.state.withLock { $0.moving = nil }
     }
 
-    /// Whether more is to come.
+    /// Whether more bytes are expected.
     var isOpen: Bool { self.state.withLock { $0.end == nil } }
 
-    /// So many bytes have come.
-    /// - Throws: `protocol-violation` where that is more than the sender may send.
+    /// Counts received bytes.
+    /// - Throws: `protocol-violation` if they exceed the sender's limit.
     func received(_ count: Int) throws(EarshotError) {
         let isPermitted = self.state.withLock { state in
             let (received, overflow) = state.received.addingReportingOverflow(UInt64(count))
@@ -46,7 +46,7 @@ extension IncomingFlow {
         guard isPermitted else { throw Self.tooMuch }
     }
 
-    /// The reader has them.
+    /// Records that the reader has received the bytes.
     func taken(_ count: Int) {
         self.state.withLock { state in
             state.lent = count

@@ -3,25 +3,25 @@ import EarshotWire
 import NIOCore
 import Synchronization
 
-/// The receiving half of a stream: what has come and was not taken yet, which the window bounds.
+/// The receiving half of a stream: bytes that were received and not taken yet, bounded by the window.
 ///
-/// The node appends what the peer sends; one reader takes it. Bytes count as taken when the reader asks for the next ones, and only
-/// then is the sender permitted more: a reader that pauses holds no more than the window here.
+/// The node appends the peer's bytes, and one reader takes them. Bytes count as taken when the reader asks for the next ones. Only then
+/// may the sender send more, so a paused reader never holds more than the window here.
 final class IncomingFlow: Sendable {
     struct State {
         var pieces: Deque<ByteBuffer> = []
-        /// Bytes in the reader's hands.
+        /// Bytes that the reader is processing.
         var lent = 0
         var taken: UInt64 = 0
         var limit: UInt64
-        /// Bytes that have come, over either connection.
+        /// Bytes received over either connection.
         var received: UInt64 = 0
-        /// How many there are, once the sender has said so.
+        /// The total number of bytes, once the sender has reported it.
         var size: UInt64?
         var end: End?
-        /// Where the reader can have the bytes of a data connection moved, so that they do not pass here.
+        /// The reader's outlet, to which the bytes of a data connection can be moved without passing through here.
         var outlet: StreamOutlet?
-        /// A data connection whose bytes come next, behind the pieces; and the one that is being moved.
+        /// A data connection whose bytes follow the pieces, and the one that is being moved.
         var waiting: DataConnection?
         var moving: DataConnection?
 
@@ -47,7 +47,7 @@ final class IncomingFlow: Sendable {
         case failed(EarshotError)
     }
 
-    /// Pieces up to this size are put together, so that a stream of single bytes costs little more than its bytes.
+    /// Pieces up to this size are combined, so that a stream of single bytes takes little more memory than its bytes.
     private static let smallPiece = 16 * 1024
     private static let joinedPiece = 256 * 1024
 
@@ -55,10 +55,10 @@ final class IncomingFlow: Sendable {
     private let window: UInt64
     private let grant: @Sendable (UInt64) -> Void
     let state: Mutex<State>
-    /// Tells its reader.
+    /// Notifies the reader.
     let changes = Changes()
 
-    /// `grant` is called with each new limit; the first one, `window`, is the caller's to send.
+    /// Creates a flow. `grant` is called with each new limit. The caller sends the first limit, `window`.
     init(window: UInt64, _ timers: Timers, grant: @escaping @Sendable (UInt64) -> Void) {
         self.window = window
         self.meter = StreamMeter(timers)
@@ -73,7 +73,7 @@ final class IncomingFlow: Sendable {
         self.changes.tell()
     }
 
-    /// The same over a data connection, where only this counts them: `false` where it is more than the sender may send.
+    /// Appends bytes of a data connection, which are counted only here. Returns `false` if they exceed the sender's limit.
     func appendCounted(_ data: ByteBuffer) -> Bool {
         let isPermitted = self.state.withLock { state in
             guard state.end == nil else { return false }
@@ -86,7 +86,7 @@ final class IncomingFlow: Sendable {
         return isPermitted
     }
 
-    /// The sender has sent all: so many bytes, of which some may still be on their way over a data connection.
+    /// Records that the sender has sent everything, `size` bytes in total. Some of them may still be in flight on a data connection.
     func finish(at size: UInt64) {
         let moving = self.state.withLock { state -> DataConnection? in
             state.size = size
@@ -94,13 +94,13 @@ final class IncomingFlow: Sendable {
             state.end = .whole
             return state.moving
         }
-        // The forwarder waits for more, and there is none.
+        // Ends the forwarder, which would otherwise wait for more bytes.
         moving?.close()
         self.changes.tell()
     }
 
-    /// How many bytes have come, for the sender to go on there over the control connection; `nil` where it is over, as all have come.
-    /// Nothing is appended meanwhile.
+    /// Returns the number of received bytes, from which the sender continues over the control connection. Returns `nil` if the stream is
+    /// over. Must not run concurrently with an append.
     func callBack() -> UInt64? {
         self.state.withLock { state in
             guard state.end == nil else { return nil }
@@ -109,7 +109,7 @@ final class IncomingFlow: Sendable {
         }
     }
 
-    /// No more will come, and what came and was not taken is of no use.
+    /// Ends the stream with an error, and drops the bytes that were not taken.
     func fail(_ error: EarshotError) {
         self.end(.failed(error))
     }
@@ -126,25 +126,26 @@ final class IncomingFlow: Sendable {
             return (state.moving, state.outlet.take().flatMap { state.moving == nil ? nil : $0 })
         }
         moving?.close()
-        // Its thread may be waiting for the reader.
+        // The thread that moves bytes may be waiting for the reader.
         outlet?.interrupt()
         self.changes.tell()
     }
 
-    /// The next bytes, as soon as there are some; `nil` at the end. Asking for them says that those before were taken. One reader.
-    /// - Throws: why the stream was cut short; `cancelled` where the reader's task was.
+    /// Waits for the next bytes and returns them; `nil` at the end. The call also marks the previous bytes as taken. Only one reader is
+    /// allowed.
+    /// - Throws: the error that ended the stream; `cancelled` if the reader's task was cancelled.
     func next() async throws(EarshotError) -> ByteBuffer? {
         while true {
             switch try await self.step() {
             case .bytes(let piece): return piece
-            // Comes only to who has an outlet.
+            // Only a reader with an outlet gets a connection.
             case .connection(let connection): connection.close()
             case .end: return nil
             }
         }
     }
 
-    /// The same for a reader that takes data connections itself.
+    /// Returns the next step for a reader that takes data connections itself.
     func step() async throws(EarshotError) -> StreamContent.Step {
         self.noteTaken()
         while true {
@@ -160,7 +161,7 @@ final class IncomingFlow: Sendable {
                     state.moving = connection
                     return (.connection(connection), nil)
                 }
-                // The stream's row stays, and must not keep the reader's connection.
+                // The stream's row remains, and must not retain the reader's connection.
                 if state.end != nil { state.outlet = nil }
                 return (nil, state.end)
             }

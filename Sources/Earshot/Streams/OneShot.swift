@@ -1,8 +1,8 @@
 import Synchronization
 
-/// A value that comes once, and the tasks that wait for it.
+/// A value that is set once, and the tasks that wait for it.
 ///
-/// Waiting does not end by the waiting task's cancellation: the producer sees to it that the value comes.
+/// Cancelling a waiting task does not end its wait: the producer must always set the value.
 final class OneShot<Value: Sendable>: Sendable {
     private enum State {
         case pending([CheckedContinuation<Value, Never>])
@@ -11,7 +11,7 @@ final class OneShot<Value: Sendable>: Sendable {
 
     private let state = Mutex(State.pending([]))
 
-    /// The first value counts.
+    /// Sets the value. Only the first call has an effect.
     func settle(_ value: Value) {
         let waiters = self.state.withLock { state -> [CheckedContinuation<Value, Never>] in
             guard case .pending(let waiters) = state else { return [] }
@@ -21,7 +21,7 @@ final class OneShot<Value: Sendable>: Sendable {
         for waiter in waiters { waiter.resume(returning: value) }
     }
 
-    /// The value, as soon as there is one.
+    /// Waits for the value and returns it.
     func value() async -> Value {
         await withCheckedContinuation { continuation in
             let value = self.state.withLock { state -> Value? in

@@ -3,22 +3,22 @@ import EarshotWire
 import NIOCore
 import Synchronization
 
-/// The sending half of a stream: what the receiver permits, and the pump that keeps within it.
+/// The sending half of a stream: the receiver's limit, and the pump that observes it.
 ///
-/// The node tells it what the peer says; the pump runs in its caller's task and never on the node. What is read from the body goes out
-/// at once, whether it is a byte or a quarter of a megabyte, and nothing more is read before the receiver has room for it: so the
-/// far reader's pace is the near writer's, and a pause costs no more memory than one piece of the body.
+/// The node passes on the peer's frames. The pump runs in its caller's task, never on the node. It sends each piece of the body
+/// immediately, whatever its size, and reads no more until the receiver has room for it. The reader's pace therefore limits the writer's,
+/// and a pause takes no more memory than one piece of the body.
 final class OutgoingFlow: Sendable {
     private enum Route {
         case control
-        /// What went over it is kept until the receiver has taken it.
+        /// A data connection. Bytes that were sent over it are kept until the receiver has taken them.
         case data(DataConnection, Unacknowledged)
     }
 
     private struct State {
-        /// Whom to write to, once the peer has accepted.
+        /// The peer's connection, once the peer has accepted.
         var connection: Connection?
-        /// The first limit: how far the sender may be ahead of what the far reader has taken.
+        /// The first limit: how far the sender may be ahead of the bytes that the peer's reader has taken.
         var window: UInt64 = 0
         var limit: UInt64 = 0
         var sent: UInt64 = 0
@@ -43,17 +43,17 @@ final class OutgoingFlow: Sendable {
     private let id: StreamID
     private let isLarge: @Sendable () -> Void
     private let state = Mutex(State())
-    /// Tells the pump.
+    /// Notifies the pump.
     private let changes = Changes()
 
-    /// `isLarge` is called once, when so much has gone out that a data connection is worth its while.
+    /// Creates a flow. `isLarge` is called once, when enough has been sent to justify a data connection.
     init(_ id: StreamID, _ timers: Timers, isLarge: @escaping @Sendable () -> Void) {
         self.id = id
         self.meter = StreamMeter(timers)
         self.isLarge = isLarge
     }
 
-    /// The receiver takes the bytes up to this one.
+    /// Sets the receiver's limit.
     func accepted(_ limit: UInt64, on connection: Connection) {
         self.state.withLock { state in
             if state.connection == nil { state.window = limit }
@@ -67,7 +67,7 @@ final class OutgoingFlow: Sendable {
         self.changes.tell()
     }
 
-    /// It is over: what was sent is of no use any more.
+    /// Ends the flow, and drops the sent bytes that are kept.
     func close() {
         self.state.withLock { state in
             state.connection = nil
@@ -75,9 +75,9 @@ final class OutgoingFlow: Sendable {
         }
     }
 
-    // MARK: Where the bytes go
+    // MARK: Routes
 
-    /// Asks the receiver for a data connection; `false` where there is nothing left for it to carry.
+    /// Asks the receiver for a data connection. Returns `false` if nothing is left to send.
     func askForData() -> Bool {
         self.state.withLock { state in
             guard let connection = state.connection, !state.hasEnded else { return false }
@@ -86,10 +86,10 @@ final class OutgoingFlow: Sendable {
         }
     }
 
-    /// Goes on over this data connection; `false` where there is nothing left for it to carry.
+    /// Continues over this data connection. Returns `false` if nothing is left to send.
     func move(to data: DataConnection) -> Bool {
         self.state.withLock { state in
-            // What may be called back is kept: as much as the receiver's window, which a peer may say to have no end.
+            // The kept bytes may be as many as the receiver's window, which a peer may declare unlimited.
             guard let connection = state.connection, !state.hasEnded, case .control = state.route,
                 state.window <= EarshotLimits.streamWindows
             else { return false }
@@ -99,9 +99,10 @@ final class OutgoingFlow: Sendable {
         }
     }
 
-    /// The receiver has bytes only up to `offset`: goes on there over the control connection, and says again that it has ended where it has.
+    /// Continues over the control connection at `offset`, up to which the receiver has bytes. If the stream has ended, its end is sent
+    /// again.
     ///
-    /// Not in the pump, which may be waiting for its body: the far reader is not to wait for that.
+    /// This does not run in the pump, which may be waiting for its body: the peer's reader must not wait for that.
     func calledBack(to offset: UInt64) {
         self.state.withLock { state in
             guard let connection = state.connection, case .data(_, var kept) = state.route else { return }
@@ -116,10 +117,10 @@ final class OutgoingFlow: Sendable {
 
     // MARK: Sending
 
-    /// Sends the body to its end, at the receiver's pace, and says that it has ended.
+    /// Sends the body to its end, at the receiver's pace, and then the end of the stream.
     ///
-    /// Returns when everything is written; whether the receiver has taken it the core answers.
-    /// - Throws: what the body throws; `CancellationError`.
+    /// Returns when everything is written. The core reports whether the receiver has taken it.
+    /// - Throws: the error of the body; `CancellationError`.
     @concurrent func send(_ body: some AsyncSequence<ByteBuffer, any Error> & Sendable) async throws {
         while true {
             let seen = self.changes.count
@@ -138,15 +139,15 @@ final class OutgoingFlow: Sendable {
                     piece.moveReaderIndex(forwardBy: count)
                     unwritten.append((count, written))
                     unwrittenBytes += count
-                    // A little ahead of the kernel keeps both sides busy; more would only delay messages.
+                    // A small lead over the kernel keeps both sides busy. A larger one would only delay messages.
                     while unwrittenBytes > EarshotLimits.streamUnwrittenBytes, let oldest = unwritten.popFirst() {
-                        // What is lost with the connection the core knows of, and says what it comes to.
+                        // The core learns of bytes that are lost with the connection, and reports the result.
                         try? await oldest.written.get()
                         unwrittenBytes -= oldest.bytes
                     }
                 case .data(let bytes, let data):
                     piece.moveReaderIndex(forwardBy: bytes.readableBytes)
-                    // What is lost with the connection the receiver calls back.
+                    // The receiver requests bytes that are lost with the connection again.
                     try? await data.write(bytes)
                 }
             }
@@ -158,7 +159,8 @@ final class OutgoingFlow: Sendable {
         }
     }
 
-    /// Sends as much of the piece as the receiver permits, or says over which data connection to send it; `nil` where it permits nothing.
+    /// Sends as much of the piece as the receiver's limit allows, or returns the data connection to send it over. Returns `nil` if the
+    /// limit allows nothing.
     private func sendSome(of piece: ByteBuffer) -> Sent? {
         let (sent, hasGrown) = self.state.withLock { state -> (Sent?, Bool) in
             guard let connection = state.connection, state.limit > state.sent else { return (nil, false) }
@@ -167,7 +169,7 @@ final class OutgoingFlow: Sendable {
             state.sent += permitted
             let hasGrown = !state.isLarge && state.sent >= EarshotLimits.streamRerouteAfter
             if hasGrown { state.isLarge = true }
-            // In the lock, so that nothing comes between the counting and the writing: the order of the frames is that of the counts.
+            // Within the lock, so that the frames are written in the order in which their bytes are counted.
             switch state.route {
             case .control:
                 let written = connection.write([.streamData(StreamData(id: self.id, data: bytes))])

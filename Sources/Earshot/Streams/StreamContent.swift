@@ -1,8 +1,8 @@
 public import NIOCore
 
-/// The bytes of a stream that was accepted here, for one reader, which has to bring it to an end: ``finish()`` or ``abandon()``.
+/// The bytes of a stream that was accepted here, for one reader. The reader must end it with ``finish()`` or ``abandon()``.
 public struct StreamContent: Sendable {
-    /// As it was when it was accepted.
+    /// The stream at the time of acceptance.
     public let stream: ByteStream
     private let flow: IncomingFlow
     private let node: Node
@@ -13,35 +13,35 @@ public struct StreamContent: Sendable {
         self.node = node
     }
 
-    /// The next bytes, as soon as there are some; `nil` at the end. Asking for them says that those before were taken, and lets the
-    /// sender go on.
-    /// - Throws: `cancelled` where the sender aborted it, `unavailable` where the connection was lost.
+    /// Waits for the next bytes and returns them; `nil` at the end. The call also marks the previous bytes as taken, so that the sender
+    /// may continue.
+    /// - Throws: `cancelled` if the sender aborted the stream, `unavailable` if the connection was lost.
     public func next() async throws(EarshotError) -> ByteBuffer? { try await self.flow.next() }
 
-    /// What comes next for a reader to which the kernel can move bytes.
+    /// The next step for a reader to which the kernel can move bytes.
     package enum Step: Sendable {
         case bytes(ByteBuffer)
-        /// Bytes that ``move(_:)`` brings.
+        /// Bytes to be moved by ``move(_:)``.
         case connection(DataConnection)
         case end
     }
 
-    /// From now on the bytes of data connections may be moved to `outlet`: use ``step()`` in place of ``next()``.
+    /// Lets the bytes of data connections be moved to `outlet` from now on. Use ``step()`` instead of ``next()`` afterwards.
     package func use(_ outlet: StreamOutlet) { self.flow.use(outlet) }
 
-    /// As ``next()``.
+    /// Returns the next step; otherwise as ``next()``.
     package func step() async throws(EarshotError) -> Step { try await self.flow.step() }
 
-    /// Moves what comes over the connection, until nothing comes over it any more. What was written to the reader before must have gone out.
+    /// Moves bytes from the connection to the outlet until the connection ends. Earlier bytes for the reader must already have been sent.
     package func move(_ connection: DataConnection) async {
         let error = await StreamForwarder.forward(connection, self.flow)
         self.node.streamMoved(self.stream.id, error)
     }
 
-    /// Everything was taken: the sender is told so. After ``next()`` has given `nil`.
-    /// - Throws: what the stream failed with meanwhile.
+    /// Reports to the sender that everything was taken. Call this after ``next()`` has returned `nil`.
+    /// - Throws: the error with which the stream failed meanwhile.
     public func finish() async throws(EarshotError) { try await self.node.finishStream(self.stream.id) }
 
-    /// The rest is not wanted: the stream is aborted. Without effect on one that is over.
+    /// Aborts the stream if it is not over.
     public func abandon() { self.node.abandonStream(self.stream.id) }
 }

@@ -2,15 +2,16 @@ import EarshotSafety
 import EarshotWire
 import NIOCore
 
-/// Moves a stream from its plaintext data connection to its reader, on a thread of its own: within the kernel, so that this process sees none
-/// of the bytes and counts them only.
+/// Moves a stream from its plaintext data connection to its reader, on a thread of its own. The bytes stay in the kernel, and this process
+/// only counts them.
 enum StreamForwarder {
-    /// Moves all that comes, and gives why it ended where that is the peer's or the reader's fault.
+    /// Moves all bytes. Returns an error if the peer or the reader is at fault for the end.
     static func forward(_ connection: DataConnection, _ flow: IncomingFlow) async -> EarshotError? {
         defer { flow.hasMoved() }
         do throws(EarshotError) {
             guard let outlet = flow.outlet, let reader = await connection.takeOver() else { return nil }
-            // Where threads or descriptors have run out nothing is lost: what was not moved is called back to the control connection.
+            // If threads or descriptors have run out, nothing is lost: the receiver requests the remaining bytes over the control
+            // connection.
             guard let thread = try? ThreadExecutor(name: "earshot-stream", isBulk: true) else { return nil }
             defer { thread.stop() }
             let result = await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, EarshotError>, Never>) in

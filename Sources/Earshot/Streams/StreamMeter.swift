@@ -1,7 +1,7 @@
 import EarshotCore
 import Synchronization
 
-/// How many bytes of a stream have moved and how fast; written where they move, read by any caller.
+/// The number of moved bytes of a stream, and their rate. The mover writes it, and any caller reads it.
 final class StreamMeter: Sendable {
     private struct State {
         var transferred: UInt64 = 0

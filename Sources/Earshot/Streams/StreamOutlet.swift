@@ -4,13 +4,13 @@ import EarshotSafety
     import Glibc
 #endif
 
-/// Where the reader of a stream takes its bytes: a socket or a pipe into which the kernel moves them, each run in a frame of the reader's.
+/// The destination of a stream's reader: a socket or pipe into which the kernel moves the bytes, each run with a head and a tail.
 package final class StreamOutlet: Sendable {
     private let descriptor: CInt
     private let head: @Sendable (Int) -> String
     private let tail: String
 
-    /// Takes ownership of a descriptor. `head` is written before each run of so many bytes, `tail` behind it.
+    /// Takes ownership of a descriptor. `head` is called with the size of each run, and its result precedes the run; `tail` follows it.
     package init(descriptor: CInt, head: @escaping @Sendable (Int) -> String, tail: String) {
         self.descriptor = descriptor
         self.head = head
@@ -21,12 +21,12 @@ package final class StreamOutlet: Sendable {
         close(self.descriptor)
     }
 
-    /// Ends the call that waits for the reader, and the connection.
+    /// Ends the connection, and with it a call that waits for the reader.
     func interrupt() {
         shutdown(self.descriptor, CInt(SHUT_RDWR))
     }
 
-    /// Hands on so many bytes that are in the pipe; `false` where the reader has gone. By one thread.
+    /// Sends `count` bytes from the pipe. Returns `false` if the reader has gone. Called by one thread.
     func send(_ count: Int, from pipe: BytePipe) -> Bool {
         self.write(self.head(count)) && pipe.drain(all: count, to: self.descriptor) == 0 && self.write(self.tail)
     }

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// A caller's bytes as a sequence that may fail: an `AsyncStream` does not.
+/// A caller's bytes as a sequence that can throw, which an `AsyncStream` cannot.
 struct ThrowingBytes<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable where Base.Element == ByteBuffer {
     private let base: Base
 

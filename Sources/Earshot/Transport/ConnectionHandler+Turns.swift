@@ -74,9 +74,10 @@ extension ConnectionHandler {
         Transport.readForMessages(context.channel)
     }
 
-    /// Accounts for undecoded input after a read. Normally that is a piece of a frame, and the rest of the last read. There is more only
-    /// if the peer has ended the connection after it, and then the peer does not wait for an answer. This excess is bounded over all
-    /// connections, like pieces of frames from peers without a session. A piece of a large message costs a member nothing.
+    /// Accounts for undecoded input after a read, and bounds it. Normally the input is a piece of a frame, and the rest of the last read.
+    /// There is more only if the peer has ended the connection after it, and then the peer does not wait for an answer. This excess is
+    /// bounded over all connections. So are pieces of frames from peers without a session, because sending a piece of a large message
+    /// costs such a peer nothing.
     func boundUndecoded(context: ChannelHandlerContext) {
         let isShort: Bool
         switch self.state {

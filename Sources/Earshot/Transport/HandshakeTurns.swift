@@ -25,8 +25,8 @@ package final class HandshakeTurns: Sendable {
     private let spent: @Sendable () -> TimeAmount
     private let state = Mutex(State())
 
-    /// - Parameter spent: The processor time of the loop's thread so far. Time spent waiting for a processor is not charged to a
-    ///   handshake.
+    /// Creates the turns. `spent` returns the processor time of the loop's thread so far. Time spent waiting for a processor is not
+    /// charged to a handshake.
     package init(on loop: any EventLoop, spent: @escaping @Sendable () -> TimeAmount = HandshakeTurns.processorTime) {
         self.loop = loop
         self.spent = spent
