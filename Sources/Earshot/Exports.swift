@@ -1,9 +1,9 @@
-// The core's public types (`EarshotError`, `Trust`, the policies and decisions) stand in this library's own API, so a program that imports
-// the library sees them too. What is `package` there is for this package's targets, by the same way.
+// The core's public types (`EarshotError`, `Trust`, the policies and decisions) are part of this library's API, so a program that imports
+// the library sees them too. This also makes the `package` declarations visible to this package's targets.
 @_exported public import EarshotCore
 
-// Ids, names and service types (`PeerID`, `DisplayName`, `ServiceType`) are what a program calls peers by.
+// Programs name peers with ids, display names and service types (`PeerID`, `DisplayName`, `ServiceType`).
 @_exported public import EarshotWire
 
-// What stands in messages and files by its type (`TypedMessage`, `Archive`) is this library's as much as the client's.
+// The types for content of messages and files (`TypedMessage`, `Archive`) are part of this library and of the client.
 @_exported public import EarshotCoding

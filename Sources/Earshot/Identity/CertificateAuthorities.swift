@@ -4,17 +4,18 @@ package import FoundationEssentials
 import SwiftASN1
 import X509
 
-/// The authorities whose peers are trusted without asking: a peer that shows a certificate which one of them signed, directly or over others,
-/// within its dates (RFC 5280 section 6). Over TLS alone, which proves that the peer holds the certificate's key.
+/// The authorities whose peers are trusted automatically. Such a peer presents a certificate that an authority has signed, directly or
+/// through intermediates, and that is valid at the time (RFC 5280 section 6). This applies only to TLS, which proves that the peer holds
+/// the certificate's key.
 package struct CertificateAuthorities: Sendable {
-    /// Several may share a name, while a site replaces one by the next.
+    /// The authorities by name. Several may share a name while a site replaces one by the next.
     private let authorities: [DistinguishedName: [Certificate]]
 
-    /// Whether any is there.
+    /// Whether there are no authorities.
     package var isEmpty: Bool { self.authorities.isEmpty }
 
-    /// Reads PEM files of one or several certificates each.
-    /// - Throws: `invalid-parameter`, in words for a person.
+    /// Reads PEM files with one or more certificates each.
+    /// - Throws: `invalid-parameter`, with a message for the user.
     package init(paths: [String]) throws(EarshotError) {
         var authorities: [DistinguishedName: [Certificate]] = [:]
         for path in paths {
@@ -54,14 +55,14 @@ package struct CertificateAuthorities: Sendable {
         return found
     }
 
-    /// Looks at the chain that a peer has shown. It takes some milliseconds of computing, and is not for an event loop.
+    /// Validates the chain that a peer has presented. This takes some milliseconds of computation, so it must not run on an event loop.
     ///
     /// - Parameters:
-    ///   - chain: Certificates in DER, the peer's own first, each signed by the next; the last by one of the authorities.
+    ///   - chain: Certificates in DER, the peer's own first. Each is signed by the next, and the last by one of the authorities.
     ///   - key: The key that the peer has proven, SubjectPublicKeyInfo in DER.
-    ///   - now: The time at which it has to be good.
-    /// - Returns: Until when it is good.
-    /// - Throws: why it leads to none of the authorities, or not now.
+    ///   - now: The time at which the chain must be valid.
+    /// - Returns: The time until which the chain is valid.
+    /// - Throws: The reason why the chain leads to none of the authorities, or is not valid now.
     package func vouch(for chain: [[UInt8]], key: [UInt8], at now: Date) throws(CertificatePath.Fault) -> Date {
         var path = try CertificatePath(chain, key: key, at: now)
         return try path.validUntil(under: self.authorities)

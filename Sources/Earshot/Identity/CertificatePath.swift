@@ -2,15 +2,16 @@ import FoundationEssentials
 import SwiftASN1
 import X509
 
-/// The certificates that a peer has shown, followed in that order up to an authority (RFC 5280 section 6, RFC 8446 section 4.4.2).
+/// The certificates that a peer has presented, followed in that order up to an authority (RFC 5280 section 6, RFC 8446 section 4.4.2).
 ///
-/// Nothing is searched for: each certificate must be signed by the one behind it, until an authority has signed one. So the work grows
-/// with the length of the chain, and not with the number of ways through it; a chain in which a name or a key comes twice is refused.
-/// BoringSSL reads no RSA key of more than 8,192 bits, so that no signature costs much more than another.
+/// There is no path search: each certificate must be signed by the next one, until an authority has signed one. The work is therefore
+/// proportional to the length of the chain, not to the number of possible paths. A chain with a repeated name or key is refused. BoringSSL
+/// accepts RSA keys of at most 8,192 bits, so the costs of signatures do not differ much.
 ///
-/// A chain that limits names is not followed: names mean nothing to Earshot, and what is not evaluated must not be taken for allowed.
+/// A chain with name constraints is refused. Names have no meaning for Earshot, and a constraint that is not evaluated must not count as
+/// satisfied.
 package struct CertificatePath {
-    /// Why a chain leads to no authority.
+    /// The reason why a chain leads to no authority.
     package enum Fault: Error, Hashable, CustomStringConvertible {
         case count
         case size
@@ -43,13 +44,13 @@ package struct CertificatePath {
         }
     }
 
-    /// The peer's own first.
+    /// The certificates, the peer's own first.
     private let chain: [Certificate]
     private let now: Date
-    /// Signatures that were checked.
+    /// The number of signatures checked.
     private var checks = 0
 
-    /// Reads the certificates, and looks at whatever costs no signature.
+    /// Reads the certificates, and checks everything that needs no signature.
     init(_ shown: [[UInt8]], key: [UInt8], at now: Date) throws(Fault) {
         guard (1...EarshotLimits.chainCertificates).contains(shown.count) else { throw .count }
         guard shown.reduce(0, { $0 + $1.count }) <= EarshotLimits.chainBytes else { throw .size }
@@ -67,7 +68,7 @@ package struct CertificatePath {
         self.now = now
     }
 
-    /// Until when all of them are good, and the authority's own certificate.
+    /// Returns the time until which all certificates, and the authority's own, are valid.
     mutating func validUntil(under authorities: [DistinguishedName: [Certificate]]) throws(Fault) -> Date {
         var end = Date.distantFuture
         try self.check(0)
@@ -84,7 +85,7 @@ package struct CertificatePath {
         throw .noAuthority
     }
 
-    /// All that can be said of one without a signature, before its key is worked with.
+    /// Checks a certificate without its signature, before its key is used.
     private func check(_ depth: Int) throws(Fault) {
         let certificate = self.chain[depth]
         guard certificate.isValid(at: self.now) else { throw .outOfDate }
@@ -99,8 +100,8 @@ package struct CertificatePath {
         return issuer.publicKey.isValidSignature(certificate.signature, for: certificate)
     }
 
-    /// How many of those between the peer's own and the one at `depth` count against a limit on the length of the path (RFC 5280
-    /// section 4.2.1.9): not one that replaces its authority's key under the same name.
+    /// Returns the number of certificates between the peer's own and the one at `depth` that count towards a limit on the length of the
+    /// path (RFC 5280 section 4.2.1.9). A certificate that replaces its authority's key under the same name does not count.
     private func authoritiesBelow(_ depth: Int) -> Int {
         self.chain.prefix(depth).dropFirst().count { $0.subject != $0.issuer }
     }
@@ -109,7 +110,8 @@ package struct CertificatePath {
 extension Certificate {
     func isValid(at now: Date) -> Bool { self.notValidBefore <= now && now < self.notValidAfter }
 
-    /// Whether it may sign others (RFC 5280 sections 4.2.1.3 and 4.2.1.9), with so many authorities between it and a peer's own certificate.
+    /// Whether the certificate may sign others (RFC 5280 sections 4.2.1.3 and 4.2.1.9), with `authorities` authorities between it and a
+    /// peer's own certificate.
     func maySign(over authorities: Int) -> Bool {
         guard self.version == .v3, let constraints = try? self.extensions.basicConstraints else { return false }
         switch constraints {
@@ -123,7 +125,7 @@ extension Certificate {
         }
     }
 
-    /// Whether it says nothing that must be understood and is not evaluated here (RFC 5280 section 4.2).
+    /// The critical extensions that are evaluated. A certificate with any other critical extension is refused (RFC 5280 section 4.2).
     fileprivate static let evaluated: [ASN1ObjectIdentifier] = [.X509ExtensionID.basicConstraints, .X509ExtensionID.keyUsage]
 
     var isUnderstood: Bool {

@@ -2,11 +2,12 @@ package import FoundationEssentials
 package import Logging
 import Synchronization
 
-/// Has the authorities look at the chains that peers have shown: one after the other, on a thread of its own.
+/// Validates peers' certificate chains against the authorities, one after another, on a thread of its own.
 ///
-/// A signature of P-521 or of a long RSA key takes a millisecond or more, and any stranger with a key can ask for some. On an event loop, or on
-/// the pool of which there are as many threads as cores, that would hold up everything else; here it holds up only other chains. What waits
-/// is bounded in number by ``EarshotLimits/waitingChains`` and each in bytes, and a connection that has ended leaves the queue without costing any work.
+/// A signature check of P-521 or a long RSA key takes a millisecond or more, and any stranger with a key can request some. On an event
+/// loop, or on the cooperative pool with its one thread per core, these checks would delay everything else. Here they only delay other
+/// chains. The number of waiting chains is limited by ``EarshotLimits/waitingChains``, and each is limited in bytes. A connection that has
+/// ended leaves the queue without causing work.
 package final class ChainExaminer: Sendable {
     private let authorities: CertificateAuthorities
     private let now: @Sendable () -> Date
@@ -22,10 +23,10 @@ package final class ChainExaminer: Sendable {
         self.executor = try ThreadExecutor(name: "earshot-chains", isBulk: true)
     }
 
-    // Queued work holds this object, so that none is left.
+    // Queued work retains this object, so the queue is empty now.
     deinit { self.executor.stop() }
 
-    /// Queues the validation, which is answered from the thread; `false` where too many wait.
+    /// Queues a validation, which is answered from the thread. Returns `false` if too many wait.
     func examine(_ validation: CertificateValidation) -> Bool {
         let hasRoom = self.waiting.withLock { waiting in
             guard waiting < EarshotLimits.waitingChains else { return false }
@@ -44,7 +45,7 @@ package final class ChainExaminer: Sendable {
         do {
             return try self.authorities.vouch(for: chain, key: key, at: self.now())
         } catch {
-            // One line a connection, of most strangers: not for the ordinary log.
+            // At debug level, because most strangers would cause one line per connection.
             self.logger.debug("no authority speaks for a peer's certificate", metadata: ["reason": "\(error)"])
             return nil
         }

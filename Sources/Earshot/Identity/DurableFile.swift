@@ -2,7 +2,7 @@
     import Glibc
 #endif
 
-/// Writes a small file so that it is there whole, or not at all, whatever stops the machine.
+/// Writes a small file atomically: after a crash, the file is either complete or unchanged.
 package enum DurableFile {
     package struct Failure: Error, CustomStringConvertible {
         package let description: String

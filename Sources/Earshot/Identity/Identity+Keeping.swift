@@ -6,16 +6,16 @@ package import struct FoundationEssentials.Date
     import Glibc
 #endif
 
-/// Looking after the key: replacing it, and taking it out of the state directory.
+/// Replacing the key, and exporting it from the state directory.
 extension Identity {
-    /// How many identities that ended in one second are kept under names of their own.
+    /// The maximum number of old identities from the same second that are kept.
     private static let keptInOneSecond = 1000
 
-    /// Makes a new identity in a state directory. The one that was there is kept beside it, 0600, under the time at which it ended, with
-    /// `-2`, `-3` and so on for the next ones of the same second. A second process that does the same at the same time waits: neither's key
-    /// is lost.
+    /// Creates a new identity in a state directory. The previous one is kept beside it (mode 0600). Its name contains the time of
+    /// replacement, with the suffix `-2`, `-3` and so on for further ones in the same second. Concurrent processes wait for each other, so
+    /// that neither key is lost.
     ///
-    /// - Returns: the new one, and the path of the old one where there was any.
+    /// - Returns: The new identity, and the path of the previous one if there was any.
     /// - Throws: `storage`.
     package static func replace(in directory: String, now: Date) throws(EarshotError) -> (identity: Identity, kept: String?) {
         let path = directory + "/" + Self.fileName
@@ -23,7 +23,7 @@ extension Identity {
             throw EarshotError(.storage, "there is no state directory \(directory.escapedForDisplay); give --state-directory")
         }
         let pem = try Self.makePEM()
-        // On the directory itself, which the daemon's own lock, a file in it, leaves alone; it ends with the descriptor.
+        // Locks the directory itself. The daemon's lock is a file in it, so the two are independent. This lock ends with the descriptor.
         let turn = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard turn >= 0 else {
             throw EarshotError(.storage, "cannot open \(directory.escapedForDisplay): \(FileError.reason(errno))")
@@ -40,23 +40,24 @@ extension Identity {
         } catch {
             throw EarshotError(.storage, "cannot keep the identity in \(path.escapedForDisplay): \(error)", underlying: error)
         }
-        // Root may do this for a service whose user reads the directory.
+        // Root may do this for a service with another user, which has to read the file.
         if geteuid() == 0, owner.owner != 0 { _ = lchown(path, owner.owner, owner.group) }
         return (try Self.load(from: directory), kept)
     }
 
-    /// Gives the identity that is about to end a second name, and returns that: at no moment is the key under no name.
+    /// Gives the identity that is about to be replaced a second name, and returns that. The key has a name at all times.
     private static func keep(_ path: String, in directory: String, now: Date) throws(EarshotError) -> String {
         let first = directory + "/identity-\(Self.stamp(now))"
         var old = first + ".pem"
         var number = 1
-        // A link, unlike a rename, replaces nothing.
+        // A link, unlike a rename, never replaces a file.
         while link(path, old) != 0 {
             guard errno == EEXIST, number < Self.keptInOneSecond else { throw Self.cannotKeep(old) }
             number += 1
             old = first + "-\(number).pem"
         }
-        // Not through a link that stands in its place: root may do this in another user's directory, and would change any file for it.
+        // Does not follow a symbolic link at this path. Root may do this in another user's directory, and would otherwise change any file
+        // for that user.
         guard fchmodat(AT_FDCWD, old, 0o600, AT_SYMLINK_NOFOLLOW) == 0 else {
             let failure = Self.cannotKeep(old)
             unlink(old)
@@ -70,21 +71,21 @@ extension Identity {
             .storage, "cannot keep the old identity as \(old.escapedForDisplay): \(FileError.reason(errno)); nothing was changed")
     }
 
-    /// The key and certificates of a state directory as PEM; `nil` where no identity was made.
-    /// - Throws: `storage`, also for one that is damaged: a backup of that is of no use.
+    /// Returns the key and certificates of a state directory as PEM; `nil` if there is no identity.
+    /// - Throws: `storage`, also for a damaged identity, because a backup of it would be useless.
     package static func pem(in directory: String) throws(EarshotError) -> String? {
         guard try Self.existing(in: directory) != nil else { return nil }
         return try IdentityFile.read(directory + "/" + Self.fileName, "the identity", isSecret: true, followsLinks: false)
     }
 
-    /// The same of a person's own, in one text.
+    /// Returns the user's own key and certificates as one PEM text.
     package static func pem(certificate: String, privateKey: String) throws(EarshotError) -> String {
         let key = try IdentityFile.read(privateKey, "the private key", isSecret: true, followsLinks: true) ?? ""
         guard certificate != privateKey else { return key }
         return key + (try IdentityFile.read(certificate, "the certificate", isSecret: false, followsLinks: true) ?? "")
     }
 
-    /// Such as `20261121T100000Z`.
+    /// Returns the time as text, such as `20261121T100000Z`.
     private static func stamp(_ date: Date) -> String {
         let text: String = date.formatted(.iso8601)
         return String(text.unicodeScalars.filter { $0 != "-" && $0 != ":" })

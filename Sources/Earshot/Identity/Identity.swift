@@ -6,43 +6,44 @@ package import NIOSSL
 import SwiftASN1
 import X509
 
-/// A node's key and the certificate that carries it through TLS: made once and kept 0600 in the state directory, the person's own, or one
-/// that a program brings.
+/// A node's key, and its certificate for TLS. The identity is generated once and kept in the state directory (mode 0600), or belongs to
+/// the user, or is provided by a program.
 ///
-/// The first and the last kind is self-signed, and lies with its key in one text, so that they cannot come apart: PKCS #8 (RFC 5958) and X.509
-/// (RFC 5280) in the textual encoding of RFC 7468.
+/// An identity of the first or the last kind is self-signed. Its certificate and key are in one text, so that they cannot be separated:
+/// PKCS #8 (RFC 5958) and X.509 (RFC 5280) in the textual encoding of RFC 7468.
 public struct Identity: Sendable {
-    /// Where it is kept, in the state directory.
+    /// The file name in the state directory.
     package static let fileName = "identity.pem"
 
-    /// Who a node with this identity is.
+    /// The peer id of a node with this identity.
     public let id: PeerID
-    /// SubjectPublicKeyInfo, DER.
+    /// The public key as SubjectPublicKeyInfo in DER.
     package let publicKey: [UInt8]
-    /// The certificate of the key, then those that lead to an authority.
+    /// The certificate of the key, followed by its intermediates.
     package let chain: [NIOSSLCertificate]
-    /// When its certificate ends; of no account for peers that know the key, but for those that go by an authority.
+    /// The end of the certificate's validity. It is irrelevant for peers that know the key, and matters only for peers that use an
+    /// authority.
     package let validUntil: Date
     private let key: SigningKey
 
     package var tlsPrivateKey: NIOSSLPrivateKey { self.key.tlsKey }
-    /// How its proofs are signed.
+    /// The signature scheme of its proofs.
     package var scheme: SignatureScheme { self.key.scheme }
-    /// What a person calls the key's kind, such as `P-256`.
+    /// The usual name of the key's kind, such as `P-256`.
     package var keyName: String { self.key.name }
 
-    /// The digest of which the peer id is made, as certificate tools write it.
+    /// The digest from which the peer id is derived, in the notation of certificate tools.
     package var fingerprint: String { "SHA256:" + SHA256.hash(data: self.publicKey).hexadecimal }
 
-    /// Signs a proof as its scheme says.
+    /// Signs a proof with its scheme.
     package func sign(_ input: [UInt8]) throws -> [UInt8] { try self.key.sign(input) }
 
-    // MARK: The state directory's
+    // MARK: State directory
 
-    /// Reads the identity of a state directory, and makes it where there is none yet.
+    /// Reads the identity of a state directory, or generates one if there is none.
     ///
-    /// - Throws: `storage` where the file cannot be read, written or understood, or others may read it. A damaged identity is
-    ///   never replaced: peers would see a stranger.
+    /// - Throws: `storage` if the file cannot be read, written or parsed, or if others may read it. A damaged identity is never replaced,
+    ///   because peers would see a stranger.
     package static func load(from directory: String) throws(EarshotError) -> Identity {
         let path = directory + "/" + Self.fileName
         if let identity = try Self.existing(in: directory) { return identity }
@@ -55,17 +56,18 @@ public struct Identity: Sendable {
         return try Self.parse(pem, path: path)
     }
 
-    /// The identity of a state directory; `nil` where none has been made.
+    /// Returns the identity of a state directory; `nil` if there is none.
     package static func existing(in directory: String) throws(EarshotError) -> Identity? {
         let path = directory + "/" + Self.fileName
         guard let pem = try IdentityFile.read(path, "the identity", isSecret: true, followsLinks: false) else { return nil }
         return try Self.parse(pem, path: path)
     }
 
-    /// A new identity, as the text that holds its private key and its certificate: a secret, to be kept where no other user can read it.
+    /// Generates an identity, as a text with its private key and its certificate. The text is a secret that no other user may be able to
+    /// read.
     ///
-    /// The certificate's dates are wide open: pinned keys do not expire, and clocks are wrong.
-    /// - Throws: `storage`, where the system's cryptography fails.
+    /// The certificate has the widest possible dates, because pinned keys do not expire and clocks may be wrong.
+    /// - Throws: `storage` if the system's cryptography fails.
     public static func makePEM() throws(EarshotError) -> String {
         do {
             let key = P256.Signing.PrivateKey()
@@ -99,9 +101,10 @@ public struct Identity: Sendable {
         }
     }
 
-    // MARK: A person's own
+    // MARK: Configured identity
 
-    /// The one that a configuration brings or names, else the state directory's; a new one where there is no such directory.
+    /// Loads the identity that a configuration contains or names, else that of the state directory. Generates one if there is no state
+    /// directory.
     static func load(_ configuration: Node.Configuration) throws(EarshotError) -> Identity {
         if let identity = configuration.identity {
             guard configuration.certificate == nil, configuration.privateKey == nil else {
@@ -121,10 +124,10 @@ public struct Identity: Sendable {
         }
     }
 
-    /// Reads a certificate with those that lead to its authority, its own first, and its key, which no other user may read.
+    /// Reads a certificate with its intermediates, and its key, which no other user may be able to read.
     ///
-    /// - Throws: `invalid-parameter`, in words for a person: a file that is missing or unreadable, a key that others may read or that is not the
-    ///   certificate's, a certificate that has expired by `now`.
+    /// - Throws: `invalid-parameter`, with a message for the user: a file that is missing or unreadable, a key that others may read or
+    ///   that does not match the certificate, a certificate that has expired by `now`.
     package static func load(certificate: String, privateKey: String, now: Date) throws(EarshotError) -> Identity {
         let identity: Identity
         do throws(EarshotError) {
@@ -179,7 +182,8 @@ public struct Identity: Sendable {
             validUntil: try Certificate(derEncoded: leaf.derBytes).notValidAfter, key: signingKey)
     }
 
-    /// Whether others, whose authority signed the last one, would follow it that far.
+    /// Checks that peers with the authority of the last certificate would accept the chain: its size, and that each certificate is issued
+    /// by the next.
     private static func checkOrder(_ chain: [PEMDocument]) throws {
         guard chain.reduce(0, { $0 + $1.derBytes.count }) <= EarshotLimits.chainBytes else {
             throw SigningKey.Unusable(description: "the certificates in it take more than \(EarshotLimits.chainBytes) bytes")
@@ -197,7 +201,7 @@ public struct Identity: Sendable {
         do {
             return try PEMDocument.parseMultiple(pemString: pem)
         } catch {
-            // The older way of locking a key (RFC 1421 section 4.6) puts headers into the PEM.
+            // The older format of an encrypted key (RFC 1421 section 4.6) has headers in the PEM.
             let isLocked = pem.contains("Proc-Type: 4,ENCRYPTED")
             throw SigningKey.Unusable(
                 description: isLocked ? "the key is locked by a password; keep it without one, mode 0600" : "it is not PEM")
@@ -206,8 +210,8 @@ public struct Identity: Sendable {
 }
 
 extension Identity {
-    /// The identity that a text holds which ``makePEM()`` has made: a program that keeps it is the same peer again.
-    /// - Throws: `invalid-parameter` for anything else.
+    /// Creates the identity from a text from ``makePEM()``. A program that keeps the text remains the same peer.
+    /// - Throws: `invalid-parameter` for any other text.
     public init(pem: String) throws(EarshotError) {
         do {
             self = try Self.assemble(key: pem, certificates: pem)

@@ -4,19 +4,19 @@ import EarshotSafety
     import Glibc
 #endif
 
-/// Reads the small files that identities are made of.
+/// Reads the small files of identities.
 enum IdentityFile {
-    /// The largest file that is read, in bytes; a chain of several certificates has a few thousand.
+    /// The maximum size of a file, in bytes. A chain of several certificates has a few thousand.
     static let limit = 64 * 1024
 
-    /// The whole of a file, which errors call `what`; `nil` where there is none.
+    /// Returns the content of a file, which errors call `what`; `nil` if there is none.
     ///
-    /// Only its owner may read one that `isSecret`. A link may stand in its place where a person has named it, as certificate tools
-    /// do, but not in our own directory.
-    /// - Throws: `storage`, in words for a person.
+    /// If `isSecret`, only its owner may be able to read the file. Links are followed for paths from the user, because certificate tools
+    /// use them, but not in the state directory.
+    /// - Throws: `storage`, with a message for the user.
     static func read(_ path: String, _ what: String, isSecret: Bool, followsLinks: Bool) throws(EarshotError) -> String? {
         let shown = path.escapedForDisplay
-        // Not blocking: a FIFO in its place must not hang the start.
+        // Non-blocking, so that a FIFO at this path cannot block the start.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }

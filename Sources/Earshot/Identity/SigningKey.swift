@@ -5,7 +5,7 @@ import NIOSSL
 import SwiftASN1
 import X509
 
-/// A private key of one of the kinds that the protocol has a signature scheme for: P-256, P-384, RSA from 2048 bits up, Ed25519.
+/// A private key of a kind for which the protocol has a signature scheme: P-256, P-384, RSA with at least 2048 bits, Ed25519.
 struct SigningKey: Sendable {
     private enum Kind: Sendable {
         case p256(P256.Signing.PrivateKey)
@@ -15,7 +15,7 @@ struct SigningKey: Sendable {
     }
 
     private let kind: Kind
-    /// SubjectPublicKeyInfo, DER, in its one canonical form.
+    /// The public key as SubjectPublicKeyInfo in DER, in its only canonical form.
     let publicKey: [UInt8]
     /// The key for TLS.
     let tlsKey: NIOSSLPrivateKey
@@ -23,7 +23,7 @@ struct SigningKey: Sendable {
     /// PEM labels of private keys: PKCS #8 (RFC 5958), SEC 1 (RFC 5915), PKCS #1 (RFC 8017).
     static let labels = ["PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY"]
 
-    /// Why a key is not taken, in words.
+    /// The reason why a key is unusable.
     struct Unusable: Error, CustomStringConvertible {
         let description: String
     }
@@ -33,7 +33,7 @@ struct SigningKey: Sendable {
         do {
             key = try Certificate.PrivateKey(pemDocument: document)
         } catch {
-            // The library says no more of a short RSA key than that a size is wrong.
+            // For a short RSA key, the library only reports a wrong size.
             throw Unusable(description: "no key that can be used is in it; a key is P-256, P-384, RSA of 2048 bits and up, or Ed25519")
         }
         let pem = try key.serializeAsPEM().pemString
@@ -58,7 +58,7 @@ struct SigningKey: Sendable {
         self.tlsKey = try NIOSSLPrivateKey(bytes: Array(pem.utf8), format: .pem)
     }
 
-    /// The scheme of its signatures.
+    /// The scheme of the key's signatures.
     var scheme: SignatureScheme {
         switch self.kind {
         case .p256: .ecdsaSecp256r1SHA256
@@ -68,7 +68,7 @@ struct SigningKey: Sendable {
         }
     }
 
-    /// What a person calls its kind, such as `RSA 2048`.
+    /// The usual name of the key's kind, such as `RSA 2048`.
     var name: String {
         switch self.kind {
         case .p256: "P-256"
@@ -78,7 +78,7 @@ struct SigningKey: Sendable {
         }
     }
 
-    /// Signs as the scheme says.
+    /// Signs with the scheme.
     func sign(_ input: [UInt8]) throws -> [UInt8] {
         switch self.kind {
         case .p256(let key): Array(try key.signature(for: input).derRepresentation)

@@ -1,12 +1,13 @@
 import NIOCore
 package import NIOSSL
 
-/// How this node speaks TLS: 1.3 only, mutual, certificates judged by their key ("Keys and peer ids" in EarshotWire's Handshake.md).
+/// The node's TLS configuration: only version 1.3, mutual authentication, certificates judged by their key ("Keys and peer ids" in
+/// EarshotWire's Handshake.md).
 package struct TLSContexts: Sendable {
     private let server: NIOSSLContext
     private let client: NIOSSLContext
 
-    /// The schemes of TLS for the kinds of keys that there are; BoringSSL's own list has no Ed25519.
+    /// The TLS schemes of the supported kinds of keys. BoringSSL's default list does not include Ed25519.
     private static let algorithms: [SignatureAlgorithm] = [
         .ecdsaSecp256R1Sha256, .ecdsaSecp384R1Sha384, .ed25519, .rsaPssRsaeSha256, .rsaPssRsaeSha384, .rsaPssRsaeSha512,
     ]
@@ -25,26 +26,27 @@ package struct TLSContexts: Sendable {
         configuration.minimumTLSVersion = .tlsv13
         configuration.verifySignatureAlgorithms = Self.algorithms
         configuration.signingSignatureAlgorithms = Self.algorithms
-        // With a callback of ours this makes the listener ask for the dialler's certificate.
+        // With a custom callback, this setting makes the listener request the dialler's certificate.
         configuration.certificateVerification = .noHostnameVerification
-        // Also how long TLS's side of a connection stays in memory after one was closed whose peer went without a goodbye.
+        // This also determines how long the TLS state of a connection stays in memory after closing, if its peer has sent no close
+        // notification.
         configuration.shutdownTimeout = TimeAmount(EarshotLimits.closingTime)
         return try NIOSSLContext(configuration: configuration)
     }
 
-    /// The listener's side of a connection; `validation` learns what the other side has shown.
+    /// Returns the listener's handler for a connection. `validation` receives the presented chain.
     package func serverHandler(_ validation: CertificateValidation = CertificateValidation()) -> NIOSSLServerHandler {
         NIOSSLServerHandler(context: self.server, customVerificationCallback: self.judge(validation))
     }
 
-    /// The dialler's side.
+    /// Returns the dialler's handler for a connection.
     package func clientHandler(_ validation: CertificateValidation = CertificateValidation()) throws -> NIOSSLClientHandler {
         try NIOSSLClientHandler(context: self.client, serverHostname: nil, customVerificationCallback: self.judge(validation))
     }
 
-    /// TLS itself checks that the other side holds its certificate's key (RFC 8446 section 4.4.3), after this. Whose key it is, is judged
-    /// after the hellos, which must name the same one; names and dates in a certificate say nothing of that. Whether an authority has
-    /// signed it is asked once the key is proven, and no connection is refused for the answer.
+    /// Returns the verification callback. TLS itself checks, after the callback, that the other side holds its certificate's key (RFC 8446
+    /// section 4.4.3). The hellos must then name the same key; names and dates in a certificate are irrelevant for that. Whether an
+    /// authority has signed the certificate is checked when the key is proven, and no connection is refused because of the result.
     private func judge(
         _ validation: CertificateValidation
     ) -> @Sendable ([NIOSSLCertificate], EventLoopPromise<NIOSSLVerificationResult>) -> Void {
@@ -55,7 +57,7 @@ package struct TLSContexts: Sendable {
         }
     }
 
-    /// The certificates in DER; `nil` for none, and for more than anyone has.
+    /// Returns the certificates in DER; `nil` if there are none, or more than any peer needs.
     private static func chain(_ certificates: [NIOSSLCertificate]) -> [[UInt8]]? {
         guard (1...EarshotLimits.shownCertificates).contains(certificates.count),
             let chain = try? certificates.map({ try $0.toDERBytes() }), chain.reduce(0, { $0 + $1.count }) <= EarshotLimits.chainBytes
