@@ -1,2 +1,2 @@
-// Apple's module exports Foundation: code that imports this one alone uses `Data`, `Progress` and the streams.
+// Apple's module exports Foundation. Code that imports only this module uses `Data`, `Progress` and the streams.
 @_exported public import Foundation

@@ -1,9 +1,9 @@
 import Earshot
 import Foundation
 
-/// The private keys of peer ids that were archived, each in a file of its own that no other user reads.
+/// The private keys of archived peer ids, each in a file that no other user can read.
 enum KeyFiles {
-    /// Where they are, by the XDG Base Directory Specification.
+    /// The directory of the keys, according to the XDG Base Directory Specification.
     static var directory: URL {
         let environment = ProcessInfo.processInfo.environment
         let state = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? URL(fileURLWithPath: $0) : nil }
@@ -13,7 +13,7 @@ enum KeyFiles {
 
     private static func file(of id: PeerID) -> URL { self.directory.appendingPathComponent("\(id).pem") }
 
-    /// The key of a peer; `nil` where there is none, or others may read it.
+    /// Returns the key of a peer; `nil` if there is none, or if others may read it.
     static func pem(of id: PeerID) -> String? {
         let file = self.file(of: id)
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: file.path),
@@ -23,7 +23,7 @@ enum KeyFiles {
         return try? String(contentsOf: file, encoding: .utf8)
     }
 
-    /// Keeps a key, unless it is there: on disk, and under its name whole or not at all.
+    /// Stores a key, unless it exists. The file is synced and appears atomically.
     static func keep(_ pem: String, of id: PeerID) throws {
         guard self.pem(of: id) == nil else { return }
         try FileManager.default.createDirectory(

@@ -1,9 +1,9 @@
 public import Foundation
 
-/// The domain of errors of this module, as `NSError` has it.
+/// The domain of this module's errors for `NSError`.
 public let MCErrorDomain = "MCErrorDomain"
 
-/// What went wrong.
+/// An error of this module.
 public struct MCError: CustomNSError, Hashable, @unchecked Sendable {
     /// Apple's codes.
     public enum Code: Int, Sendable, Hashable {
@@ -12,26 +12,26 @@ public struct MCError: CustomNSError, Hashable, @unchecked Sendable {
         case notConnected = 1
         /// A parameter is outside of its limits.
         case invalidParameter = 2
-        /// What was asked for is not there.
+        /// The requested object does not exist.
         case unsupported = 3
         case timedOut = 4
         case cancelled = 5
-        /// It cannot be done now, and perhaps later.
+        /// The operation cannot be performed now, but perhaps later.
         case unavailable = 6
     }
 
-    /// Which of them.
+    /// The code of the error.
     public let code: Code
-    /// What is said beside the code, by the keys of `NSError`. The values are read, and never changed.
+    /// Additional information, with the keys of `NSError`. The values are never changed.
     public let userInfo: [String: Any]
 
-    /// An error of that code.
+    /// Creates an error with this code.
     public init(_ code: Code, userInfo: [String: Any] = [:]) {
         self.code = code
         self.userInfo = userInfo
     }
 
-    /// With what the other layer has said, in words.
+    /// Creates an error with a reason from the underlying layer.
     init(_ code: Code, _ reason: String?) {
         self.init(code, userInfo: reason.map { [NSLocalizedFailureReasonErrorKey: $0] } ?? [:])
     }
@@ -43,15 +43,15 @@ public struct MCError: CustomNSError, Hashable, @unchecked Sendable {
     /// ``userInfo``, with a description.
     public var errorUserInfo: [String: Any] { self.userInfo.merging([NSLocalizedDescriptionKey: self.localizedDescription]) { $1 } }
 
-    /// The code, and in words what was wrong where that is known.
+    /// The code, and the reason if it is known.
     public var localizedDescription: String {
         if let description = self.userInfo[NSLocalizedDescriptionKey] as? String { return description }
         return (self.userInfo[NSLocalizedFailureReasonErrorKey] as? String).map { "\(self.code): \($0)" } ?? "\(self.code)"
     }
 
-    /// Equal by their codes.
+    /// Compares the codes.
     public static func == (one: Self, other: Self) -> Bool { one.code == other.code }
-    /// By the code.
+    /// Hashes the code.
     public func hash(into hasher: inout Hasher) { hasher.combine(self.code) }
 
     /// ``Code/unknown``.
@@ -71,6 +71,6 @@ public struct MCError: CustomNSError, Hashable, @unchecked Sendable {
 }
 
 extension MCError.Code {
-    /// Lets `catch MCError.notConnected` be written.
+    /// Supports `catch MCError.notConnected`.
     public static func ~= (code: Self, error: any Error) -> Bool { (error as? MCError)?.code == code }
 }

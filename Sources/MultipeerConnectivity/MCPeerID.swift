@@ -3,26 +3,26 @@ import Earshot
 
 /// A peer of a multipeer session: a key that it proves, and a display name.
 ///
-/// Two ids are equal, and hash equally, where their keys are, whatever their names and whichever objects they are. Making one makes a new key; an
-/// id that should stay the same from one run of a program to the next is archived (`NSKeyedArchiver`). The archive holds the id and the name, and
-/// may be sent anywhere; the private key goes into `~/.local/state/earshot/multipeer` (below `XDG_STATE_HOME` where that is set), mode 0600, when
-/// the id is archived for the first time. Where it lies, an unarchived id is this machine's own again; elsewhere it is a remote peer's.
+/// Two ids are equal, with equal hashes, if their keys are, even if their names or objects differ. A new id has a new key. To keep an id
+/// for later runs of a program, archive it (`NSKeyedArchiver`). The archive contains the id and the name, and is not secret. The private
+/// key is stored in `~/.local/state/earshot/multipeer` (below `XDG_STATE_HOME` if that is set), mode 0600, when the id is first archived.
+/// On a machine with the key, an unarchived id is the machine's own. On any other machine, it is a remote peer's.
 open class MCPeerID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
-    /// The longest name, in bytes of UTF-8.
+    /// The maximum length of a name, in bytes of UTF-8.
     static let nameLimit = DisplayName.byteLimit
 
-    /// What people see of the peer: a label that anybody may choose.
+    /// The display name, which anyone can choose.
     open var displayName: String { self.name }
 
-    /// Who it is.
+    /// The peer id.
     let id: PeerID
     private let name: String
-    /// Of one that was made in this process.
+    /// The key and certificate of an id that was created in this process.
     private let pem: String?
 
-    /// A new peer, with a key of its own.
+    /// Creates a peer with a new key.
     ///
-    /// - Precondition: the name has 1 to 63 bytes of UTF-8, and no control characters.
+    /// - Precondition: The name has 1 to 63 bytes of UTF-8, and no control characters.
     public init(displayName myDisplayName: String) {
         guard (try? DisplayName(myDisplayName)) != nil else {
             preconditionFailure("MCPeerID: a display name has 1 to \(Self.nameLimit) bytes of UTF-8, and no control characters")
@@ -36,16 +36,16 @@ open class MCPeerID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
         super.init()
     }
 
-    /// A peer that was found, or has called.
+    /// Creates the id of a peer that was found or has connected.
     init(id: PeerID, displayName: String) {
         self.id = id
-        // What a peer says of itself; a label without any is as good as its id.
+        // The name is the peer's own claim. If it is empty, the id is used.
         self.name = displayName.isEmpty ? id.description : displayName
         self.pem = nil
         super.init()
     }
 
-    /// The key, where this machine has it.
+    /// The identity, if this machine has the key.
     var identity: Identity? {
         guard let pem = self.pem ?? KeyFiles.pem(of: self.id), let identity = try? Identity(pem: pem), identity.id == self.id else {
             return nil
@@ -65,7 +65,7 @@ open class MCPeerID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
 
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
-    /// Yes: an archive is read for this class alone.
+    /// Whether the class supports secure coding: archives are decoded only as this class.
     public static var supportsSecureCoding: Bool { true }
 
     private static let idKey = "earshot.id"
@@ -83,7 +83,7 @@ open class MCPeerID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
         coder.encode(self.name as NSString, forKey: Self.nameKey)
     }
 
-    /// The peer of an archive; `nil` for anything else.
+    /// Decodes an archived peer; `nil` for any other archive.
     public required init?(coder: NSCoder) {
         guard let id = coder.decodeObject(of: NSString.self, forKey: Self.idKey).flatMap({ PeerID(String(describing: $0)) }),
             let name = coder.decodeObject(of: NSString.self, forKey: Self.nameKey).map({ String(describing: $0) }),

@@ -1,29 +1,29 @@
-/// How a peer stands in a session.
+/// The state of a peer in a session.
 public enum MCSessionState: Int, Sendable {
     case notConnected = 0
     case connecting = 1
     case connected = 2
 }
 
-/// How data travels.
+/// The delivery of data.
 public enum MCSessionSendDataMode: Int, Sendable {
-    /// Whole, in order, for as long as the peer is connected.
+    /// Data arrives complete and in order, while the peer is connected.
     case reliable = 0
-    /// Now or never: it may be lost, and may overtake.
+    /// Data is sent immediately. It may be lost, and may overtake other data.
     case unreliable = 1
 }
 
-/// What a session wants of its connections.
+/// The encryption of a session's connections.
 public enum MCEncryptionPreference: Int, Sendable {
-    /// Encrypted, unless the other side wants none.
+    /// Encrypted, unless the other side excludes encryption.
     case optional = 0
     case required = 1
-    /// Plain, unless the other side requires encryption: then there is no connection.
+    /// Unencrypted. If the other side requires encryption, there is no connection.
     case none = 2
 }
 
-/// The fewest peers of a session, ourselves included.
+/// The minimum number of peers in a session, including the local one.
 public let kMCSessionMinimumNumberOfPeers = 2
 
-/// The most peers of a session, ourselves included.
+/// The maximum number of peers in a session, including the local one.
 public let kMCSessionMaximumNumberOfPeers = 8

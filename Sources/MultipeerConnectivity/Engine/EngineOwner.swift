@@ -3,7 +3,8 @@ import EarshotDiscovery
 import Logging
 import Synchronization
 
-/// Holds a peer's engine for as long as a session, an advertiser or a browser of it is there: all of one peer id share one node and port.
+/// Keeps a peer's engine alive while one of the peer's sessions, advertisers or browsers exists. All objects of one peer id share one node
+/// and port.
 final class EngineOwner: Sendable {
     let engine: PeerEngine
 
@@ -16,21 +17,21 @@ final class EngineOwner: Sendable {
 
     private struct Registry {
         var owners: [PeerID: WeakReference<EngineOwner>] = [:]
-        /// Engines that have not ended yet: the next one of the peer waits for that.
+        /// Engines that have not ended yet. The next engine of the same peer waits for the end.
         var last: [PeerID: PeerEngine] = [:]
     }
 
     private static let registry = Mutex(Registry())
 
-    /// What finds peers; tests put in what they control.
+    /// Makes the discovery. Tests replace it with one that they control.
     static let makeDiscovery = Mutex<@Sendable () -> any PeerDiscovery>({
         var logger = Logger(label: "multipeer.discovery")
         logger.logLevel = .error
         return AutomaticDiscovery(logger: logger)
     })
 
-    /// The one of this peer.
-    /// - Precondition: the peer is our own: this machine has its key.
+    /// Returns the owner for this peer.
+    /// - Precondition: This machine has the peer's key.
     static func of(_ peer: MCPeerID, for what: StaticString) -> EngineOwner {
         self.registry.withLock { registry in
             if let owner = registry.owners[peer.id]?.value { return owner }

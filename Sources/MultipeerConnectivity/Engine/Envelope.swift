@@ -1,20 +1,20 @@
 import Foundation
 import Earshot
 
-/// What an invitation's context holds: why it is made, and the program's own context.
+/// The content of an invitation's context: the reason of the invitation, and the program's own context.
 enum Envelope: Equatable {
-    /// A program has invited, by a browser for that type.
+    /// The program has invited the peer, with a browser for this type.
     case invitation(type: String, context: Data?)
-    /// A member of the session has introduced the two to each other, or both programs have brought them together.
+    /// A member of the session has introduced the two peers to each other, or both programs have connected them.
     case introduced
 
-    /// Before all others, so that no context of another program is taken for one of ours.
+    /// The prefix of an envelope, which distinguishes it from contexts of other programs.
     private static let magic: [UInt8] = Array("EMC1".utf8)
     private static let (invitedWithout, invitedWith, introducedMark): (UInt8, UInt8, UInt8) = (0, 1, 2)
-    /// The most bytes of a program's context: an Earshot invitation's, less what this adds.
+    /// The maximum size of a program's context, in bytes: that of an Earshot invitation, less the size of the envelope.
     static let contextLimit = 8_000
 
-    /// `nil` where the program's context is too long.
+    /// The encoded envelope; `nil` if the program's context is too long.
     var bytes: [UInt8]? {
         switch self {
         case .introduced: return Self.magic + [Self.introducedMark]
@@ -25,7 +25,7 @@ enum Envelope: Equatable {
         }
     }
 
-    /// `nil` for what no program of this module has made.
+    /// Decodes an envelope; `nil` if the bytes are not from a program with this module.
     init?(_ bytes: [UInt8]) {
         guard bytes.starts(with: Self.magic), let mark = bytes.dropFirst(Self.magic.count).first else { return nil }
         let rest = bytes.dropFirst(Self.magic.count + 1)
@@ -45,15 +45,15 @@ enum Envelope: Equatable {
     }
 }
 
-/// Members of a session, as one of them tells another of them: who they are, and where.
+/// Members of a session and their addresses, sent from one member to another.
 struct Introduction: TypedMessage, Equatable {
     static let contentType = "application/vnd.earshot.multipeer.introduction+json"
 
-    /// One of them.
+    /// A member.
     struct Member: Codable, Sendable, Equatable {
         var id: PeerID
         var name: String
-        /// Such as `10.0.0.7:47110`.
+        /// The addresses, such as `10.0.0.7:47110`.
         var addresses: [String]
 
         init(id: PeerID, name: String, addresses: [String]) {
@@ -67,6 +67,6 @@ struct Introduction: TypedMessage, Equatable {
 
     var members: [Member]
 
-    /// The most addresses of one member that are tried.
+    /// The maximum number of addresses per member that are tried.
     static let addressLimit = 8
 }

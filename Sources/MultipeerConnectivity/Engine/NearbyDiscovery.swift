@@ -3,11 +3,11 @@ import EarshotDiscovery
 import Logging
 import Synchronization
 
-/// What a node discovers by: the program's advertisers and browsers, of any service types, each for as long as it runs.
+/// The node's discovery: the program's advertisers and browsers, of any service types, each while it runs.
 ///
-/// All nodes of this module have one service type of their own, which says what is spoken between them; what is advertised is the program's.
+/// All nodes of this module share one service type, which identifies the protocol between them. The advertised types are the program's.
 final class NearbyDiscovery: PeerDiscovery {
-    /// What a browser hears.
+    /// An event for a browser.
     enum Sighted: Sendable {
         case found(PeerID, name: String, info: [String: String])
         case lost(PeerID)
@@ -42,7 +42,7 @@ final class NearbyDiscovery: PeerDiscovery {
 
     func stop(_ token: ServiceToken) { self.order.yield(.stop(token)) }
 
-    /// Works until its task is cancelled; what is advertised on the network has gone then.
+    /// Runs until its task is cancelled. The advertisements have then been removed from the network.
     func run(advertising advertisement: Advertisement?, browsing serviceType: String?) async {
         var running: [ServiceToken: Task<Void, Never>] = [:]
         for await order in self.orders {
@@ -93,9 +93,9 @@ private final class Shared<Value: ~Copyable & Sendable>: Sendable {
     init(_ value: consuming Mutex<Value>) { self.value = value }
 }
 
-/// A browser's sightings as the node is to hear them: an instance may have the same name under several types.
+/// Converts a browser's sightings for the node, because an instance may have the same name under several types.
 struct Relay {
-    /// Two backends see the same instance where one takes over from the other: the node counts both.
+    /// A sighting by one backend. While one backend takes over from another, both see the same instance, and the node counts both.
     private struct Seen: Hashable {
         let backend: DiscoveryStatus.Backend
         let key: Sighting.Key
@@ -123,7 +123,7 @@ struct Relay {
             self.seen.remove(Seen(backend: backend, key: key))
             return [.lost(backend, key)]
         case .reset(let backend):
-            // One by one: another browser of the node may have seen something by the same means.
+            // Reported one at a time, because another browser of the node may have seen other instances with the same backend.
             let gone = self.seen.filter { $0.backend == backend }
             self.seen.subtract(gone)
             return gone.map { .lost(backend, $0.key) }
@@ -137,19 +137,19 @@ struct Relay {
     }
 }
 
-/// Whom a browser sees: a peer is found with its first sighting, and lost with its last.
+/// The peers that a browser sees. A peer is found with its first sighting, and lost with its last.
 struct Crowd {
     private var sightings: [Sighting.Key: PeerID] = [:]
     private var backends: [Sighting.Key: DiscoveryStatus.Backend] = [:]
-    /// How each peer was told of. A program listens at one port for as long as it runs.
+    /// The reported state of each peer. A program listens on one port while it runs.
     private var told: [PeerID: (port: UInt16, info: [String: String])] = [:]
 
-    /// What is new to the browser. A program that has started again, or that says something else of itself, is lost and found.
+    /// Returns the changes for the browser. A peer that has restarted, or that changed its discovery info, is reported as lost and found.
     mutating func news(of event: DiscoveryEvent) -> [NearbyDiscovery.Sighted] {
         switch event {
         case .found(let backend, let sighting):
             guard let (id, name, info) = ServiceNames.read(sighting.txt) else { return self.lose(sighting.key) }
-            // Another one has taken the name over.
+            // Another peer has taken over the name.
             let lost = self.sightings[sighting.key].map { $0 == id ? [] : self.lose(sighting.key) } ?? []
             let isSame = self.sightings[sighting.key] == id
             self.sightings[sighting.key] = id

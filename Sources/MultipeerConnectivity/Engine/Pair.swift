@@ -1,76 +1,76 @@
 import Earshot
 import Foundation
 
-/// A remote peer in one of our sessions, or on its way into it.
+/// A remote peer that is in a local session or is joining it.
 struct Pair {
-    /// How far it is.
+    /// The progress of joining.
     enum Stage: Equatable {
-        /// We have invited the peer; there may be no answer yet.
+        /// This side has invited the peer, which may not have answered.
         case inviting(InvitationID?)
-        /// Both have agreed.
+        /// Both sides have agreed.
         case agreed
-        /// The connection stands, and the program looks at the certificate.
+        /// The connection is established, and the program checks the certificate.
         case checking
-        /// The program has accepted the certificate; the peer's program has not accepted ours yet.
+        /// The program has accepted the certificate. The peer's program has not accepted this side's yet.
         case approved
         case connected
     }
 
     let token: SessionToken
     let began: Duration
-    /// Whether the program has asked for it, or agreed to it: then the program hears how the attempt ends.
+    /// Whether the program has asked for the pair or agreed to it. The program then learns how the attempt ends.
     var isWanted: Bool
-    /// Whether we have invited the peer because members of the session have introduced it.
+    /// Whether this side has invited the peer because members of the session have introduced it.
     let isIntroduction: Bool
-    /// The display name that the peer proved, once there is one.
+    /// The peer. Its display name is the proven one, once there is one.
     var peer: MCPeerID
     var stage: Stage
     /// Addresses at which the peer says that it can be reached.
     var addresses: [String]?
-    /// The pair's session as the node has it.
+    /// The node's session of the pair.
     var sessionID: SessionID?
-    /// When both had agreed, which the program has heard as `connecting`.
+    /// The time of the agreement, which the program learned as `connecting`.
     var agreedAt: Duration?
-    /// Since when the connection is gone, while it is.
+    /// The time at which the connection was lost, while it is lost.
     var lostAt: Duration?
-    /// The peer's first introduction: its program has accepted our certificate.
+    /// The peer's first introduction, which shows that its program has accepted this side's certificate.
     var introduction: Introduction?
-    /// An invitation of the program's to a peer that an introduction had invited, or that seemed connected. It is made when that invitation comes to
-    /// nothing, or when that connection turns out to be a dead program's.
+    /// The program's invitation of a peer that was already invited because of an introduction, or that seemed connected. It is made when
+    /// that invitation fails, or when the old connection proves to be dead.
     var next: (envelope: Envelope, until: Duration)?
 
-    /// Whether both sides want it: it has a place in the session.
+    /// Whether both sides want the pair. It then has a place in the session.
     var hasAgreed: Bool {
         if case .inviting = self.stage { false } else { true }
     }
 }
 
-/// A peer that members of a session have introduced to us, or that the program has.
+/// A peer that was introduced by members of a session or by the program.
 struct Introduced {
     let token: SessionToken
     let peer: MCPeerID
     let until: Duration
-    /// When this side invites, if the other has not: the peer with the lower id has the first word.
+    /// The time at which this side invites if the other side has not. The peer with the lower id may invite first.
     let callAt: Duration
     var hasCalled = false
-    /// Whether the program waits to hear how its own invitation of the peer ends.
+    /// Whether the program still has to learn how its own invitation of the peer ends.
     var isOwed: Bool
 }
 
-/// Invitations of peers that are not answered yet.
+/// Peers' invitations that are not answered yet.
 struct Questions {
-    /// The program looks at it.
+    /// Invitations that the program is deciding.
     var asking: [PeerID: InvitationID] = [:]
-    /// It waits until a member introduces its inviter.
+    /// Invitations that wait until a member introduces the inviter.
     var unintroduced: [PeerID: InvitationID] = [:]
-    /// It crossed an invitation of ours.
+    /// Invitations that crossed one from this side.
     var crossed: [PeerID: Pairing.Asked] = [:]
 
     func contains(_ invitation: InvitationID, of id: PeerID) -> Bool {
         self.asking[id] == invitation || self.unintroduced[id] == invitation || self.crossed[id]?.invitation == invitation
     }
 
-    /// One that may be accepted once its inviter is introduced.
+    /// Returns the invitation that may be accepted when its inviter is introduced.
     func waiting(of id: PeerID) -> InvitationID? { self.unintroduced[id] ?? self.asking[id] }
 
     mutating func remove(_ invitation: InvitationID, of id: PeerID) {

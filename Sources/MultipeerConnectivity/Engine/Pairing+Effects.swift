@@ -2,7 +2,7 @@ import Earshot
 import Foundation
 
 extension Pairing {
-    /// What the engine does for it.
+    /// An action that the engine performs for the pairing.
     enum Effect {
         /// Invites a peer, and calls ``invitationBegan(_:_:)`` or ``invitationFailed(_:)``.
         case invite(PeerID, Envelope, for: Duration)
@@ -10,36 +10,36 @@ extension Pairing {
         /// Accepts an invitation, and calls ``agreed(_:)`` or ``acceptanceFailed(_:hasSession:)``.
         case accept(InvitationID, of: PeerID)
         case decline(InvitationID)
-        /// Has the advertiser of a type ask the program, and calls ``answered(_:of:into:)``.
+        /// Lets the advertiser of a type ask the program, and calls ``answered(_:of:into:)``.
         case ask(InvitationID, MCPeerID, type: String, Data?)
         /// Leaves all of the node's sessions with a peer.
         case leave(PeerID)
-        /// Has the program look at the certificate of a peer, and calls ``checked(_:_:isGood:)``.
+        /// Lets the program check the certificate of a peer, and calls ``checked(_:_:isGood:)``.
         case check(PeerID, SessionToken, MCPeerID)
         case tell(SessionToken, MCPeerID, MCSessionState)
-        /// The peer is connected: what came from it meanwhile is for the program.
+        /// Reports that the peer is connected. Data that it has sent meanwhile goes to the program.
         case joined(PeerID)
-        /// The pair is over: so are its transfers.
+        /// Reports that the pair is over, and its transfers with it.
         case parted(Pair)
-        /// Tells a peer where other members are, and with `isFirst` where we are.
+        /// Tells a peer the addresses of other members, and with `isFirst` those of this side.
         case introduce([Introduction.Member], to: PeerID, isFirst: Bool)
-        /// Has the node dial a peer at addresses that came with an introduction; `nil` ends that.
+        /// Lets the node dial a peer at addresses from an introduction; `nil` ends that.
         case reach(PeerID, [String]?)
-        /// Calls ``listed(_:)`` if the node knows where the peer may be.
+        /// Calls ``listed(_:)`` if the node knows addresses of the peer.
         case look(PeerID)
-        /// Calls ``timePassed()`` after that time.
+        /// Calls ``timePassed()`` after this time.
         case wake(after: Duration)
     }
 
-    /// How long a lost connection may take to come back.
+    /// The time in which a lost connection may be restored.
     static let lossGrace: Duration = .seconds(2)
-    /// How long two that have agreed may take to connect: the one that was invited may know no way to the other.
+    /// The time in which two peers that have agreed must connect. The invited one may not be able to reach the other.
     static let connectionTime: Duration = .seconds(20)
-    /// How long an introduction counts.
+    /// The lifetime of an introduction.
     static let introductionTime: Duration = .seconds(30)
-    /// How long a peer that was introduced may take to answer, before the program's own invitation takes the place of the introduction's.
+    /// The time in which an introduced peer may answer, before the program's own invitation replaces the one of the introduction.
     static let introductionGrace: Duration = .seconds(1)
-    /// How long the peer with the lower id has the first word between two that were introduced.
+    /// The time in which only the peer with the lower id invites, after both were introduced.
     static let secondCall: Duration = .seconds(5)
 
     /// An invitation that this side has not answered.

@@ -1,27 +1,27 @@
 import Earshot
 import Foundation
 
-/// How peers come into one session and how they part, as a value without I/O: inputs are calls, and everything to be done comes out as effects, in
-/// order. A simulation plays it.
+/// The joining and leaving of a session's peers, as a value without I/O. Inputs are calls, and all actions are returned as effects, in
+/// order. A simulation tests it.
 struct Pairing {
     let id: PeerID
-    /// The time since the engine began.
+    /// The time since the engine started.
     var now: Duration = .zero
     private(set) var pairs: [PeerID: Pair] = [:]
     /// Sessions that exist.
     private var tokens: Set<SessionToken> = []
     private(set) var questions = Questions()
     private var introductions: [PeerID: Introduced] = [:]
-    /// Sessions that the node has left. It may have told of them before, and tells their ends.
+    /// Sessions that the node has left. The node may have reported them before, and will report their ends.
     private var leaving: Set<SessionID> = []
     private var effects: [Effect] = []
 
     init(id: PeerID) { self.id = id }
 
-    /// The next thing to do.
+    /// Removes and returns the next effect.
     mutating func nextEffect() -> Effect? { self.effects.isEmpty ? nil : self.effects.removeFirst() }
 
-    /// The same schedule gives the same effects.
+    /// The pairs in a fixed order, so that the same inputs give the same effects.
     private var inOrder: [(key: PeerID, value: Pair)] { self.pairs.sorted { $0.key < $1.key } }
 
     mutating func emit(_ effect: Effect) { self.effects.append(effect) }
@@ -30,31 +30,31 @@ struct Pairing {
 
     mutating func open(_ token: SessionToken) { self.tokens.insert(token) }
 
-    /// The program leaves a session, or has let go of it.
+    /// Handles that the program leaves or releases a session.
     mutating func close(_ token: SessionToken) {
         self.tokens.remove(token)
         for (id, pair) in self.inOrder where pair.token == token { self.leave(id) }
         for (id, introduced) in self.introductions where introduced.token == token { self.introductions[id] = nil }
     }
 
-    /// The program leaves a peer.
+    /// Handles that the program leaves a peer.
     mutating func leave(_ id: PeerID, of token: SessionToken) {
         if self.introductions[id]?.token == token { self.introductions[id] = nil }
         if self.pairs[id]?.token == token { self.end(id) }
     }
 
-    /// Everything ends without a word to the program.
+    /// Ends all pairs without telling the program.
     mutating func endAll() {
         for (id, _) in self.inOrder { self.leave(id) }
     }
 
     // MARK: Inviting
 
-    /// Asks a peer to join a session, as the program or an introduction has it.
+    /// Invites a peer to a session, for the program or because of an introduction.
     mutating func invite(_ peer: MCPeerID, to token: SessionToken, _ envelope: Envelope, for time: Duration, again: Bool = false) {
         guard self.tokens.contains(token), peer.id != self.id else { return }
         if let pair = self.pairs[peer.id] {
-            // Two ids meet in one session at a time.
+            // Two peers can be in only one common session.
             guard pair.token == token else { return self.emit(.tell(token, peer, .notConnected)) }
             if pair.lostAt != nil {
                 self.end(peer.id)
@@ -68,7 +68,7 @@ struct Pairing {
                 return self.emit(.wake(after: Self.introductionGrace))
             }
         }
-        // The program has heard already how an invitation that is made again has ended.
+        // The program already knows how an invitation that is made again has ended.
         let isWanted = envelope == .introduced ? self.introductions[peer.id]?.isOwed == true : !again
         guard envelope.bytes != nil, self.makeRoom(for: peer.id, in: token) else {
             if isWanted { self.emit(.tell(token, peer, .notConnected)) }
@@ -80,7 +80,7 @@ struct Pairing {
         self.emit(.invite(peer.id, envelope, for: time))
     }
 
-    /// The node has made an invitation, or has accepted one of the peer's that it had already.
+    /// Handles that the node has made an invitation, or has accepted a pending one from the peer.
     mutating func invitationBegan(_ id: PeerID, _ invitation: Invitation) {
         guard case .inviting? = self.pairs[id]?.stage else { return }
         guard invitation.direction == .outgoing else { return self.agreed(id) }
@@ -88,7 +88,7 @@ struct Pairing {
         if invitation.state != .pending { self.resolved(invitation.id, by: id, invitation.direction, invitation.state) }
     }
 
-    /// An invitation of ours has come to nothing. If members of the session have introduced the peer meanwhile, the introduction counts.
+    /// Handles a failed invitation from this side. If members of the session have introduced the peer meanwhile, the introduction applies.
     mutating func invitationFailed(_ id: PeerID) {
         guard let pair = self.pairs[id], !pair.hasAgreed else { return }
         let asked = self.questions.crossed.removeValue(forKey: id)
@@ -107,7 +107,7 @@ struct Pairing {
         if let asked { self.invited(asked) }
     }
 
-    /// What has become of an invitation.
+    /// Handles the final state of an invitation.
     mutating func resolved(_ invitation: InvitationID, by id: PeerID, _ direction: Direction, _ state: Invitation.State) {
         if direction == .incoming, state != .pending { self.questions.remove(invitation, of: id) }
         guard direction == .outgoing, let pair = self.pairs[id], pair.stage == .inviting(invitation) || pair.stage == .inviting(nil) else {
@@ -120,9 +120,9 @@ struct Pairing {
         }
     }
 
-    /// Whether a peer fits into a session, for which a lost peer may have to go. All that have agreed count, on their way or connected. A peer that was
-    /// invited and has not answered does not: it may have ended, and still be announced. Of the peers whose connection is gone, the one that was lost
-    /// first gives way: it is often the same program that has started again.
+    /// Returns whether a peer fits into a session, for which a lost peer may be removed. All peers that have agreed count, connected or
+    /// not. Invited peers without an answer do not count: they may have ended, and still be announced. The peer that was lost first is
+    /// removed, because it is often the same program before a restart.
     private mutating func makeRoom(for id: PeerID, in token: SessionToken) -> Bool {
         let members = self.pairs.filter { $0.key != id && $0.value.token == token && $0.value.hasAgreed }
         if members.count < kMCSessionMaximumNumberOfPeers - 1 { return true }
@@ -132,7 +132,7 @@ struct Pairing {
         return true
     }
 
-    /// Both want the pair. More peers may have been invited than there are places: with the last place, the open invitations end.
+    /// Handles that both sides want the pair. When the last place of the session is taken, the open invitations end.
     mutating func agreed(_ id: PeerID) {
         guard let pair = self.pairs[id] else { return }
         if !pair.hasAgreed {
@@ -149,18 +149,18 @@ struct Pairing {
         for (other, invited) in members where !invited.hasAgreed { self.end(other) }
     }
 
-    // MARK: Being invited
+    // MARK: Invitations from peers
 
-    /// A peer asks us.
+    /// Handles an invitation from a peer.
     mutating func invited(_ asked: Asked) {
         let id = asked.peer.id
         if let pair = self.pairs[id] {
             if pair.lostAt == nil {
-                // Of two that invite each other, one accepts: else there would be two sessions of the same pair.
+                // If two peers invite each other, only one accepts. Otherwise the pair would have two sessions.
                 guard pair.hasAgreed || id < self.id else { return self.questions.crossed[id] = asked }
                 return self.accept(asked.invitation, of: id)
             }
-            // A program that is back asks in place of the one that was lost.
+            // A restarted program's invitation replaces the lost pair.
             self.end(id)
         }
         if let introduced = self.introducedNow(id) { return self.accept(asked.invitation, of: introduced.peer, into: introduced.token) }
@@ -172,7 +172,7 @@ struct Pairing {
         }
     }
 
-    /// The program has decided about an invitation; without a session it declines.
+    /// Handles the program's answer to an invitation. Without a session, it is declined.
     mutating func answered(_ invitation: InvitationID, of peer: MCPeerID, into token: SessionToken?) {
         if self.questions.asking[peer.id] == invitation { self.questions.asking[peer.id] = nil }
         guard let token else { return self.emit(.decline(invitation)) }
@@ -200,17 +200,17 @@ struct Pairing {
         self.emit(.accept(invitation, of: id))
     }
 
-    /// The invitation was over already, or was accepted with another one.
+    /// Handles that the invitation was already over, or was accepted with another one.
     mutating func acceptanceFailed(_ id: PeerID, hasSession: Bool) {
         if self.pairs[id]?.stage == .agreed, !hasSession { self.end(id) }
     }
 
-    // MARK: Connected and lost
+    // MARK: Connections
 
-    /// The node has left a session.
+    /// Handles that the node has left a session.
     mutating func left(_ session: SessionID) { self.leaving.insert(session) }
 
-    /// The connection of a session stands.
+    /// Handles that the connection of a session is established.
     mutating func attached(_ session: SessionID, _ peer: MCPeerID, isAllowed: Bool) {
         let id = peer.id
         guard !self.leaving.contains(session) else { return }
@@ -229,7 +229,7 @@ struct Pairing {
         self.emit(.check(id, pair.token, peer))
     }
 
-    /// The program has looked at a certificate.
+    /// Handles the program's decision about a certificate.
     mutating func checked(_ id: PeerID, _ token: SessionToken, isGood: Bool) {
         guard let pair = self.pairs[id], pair.token == token, pair.stage == .checking else { return }
         guard isGood else { return self.end(id) }
@@ -239,7 +239,7 @@ struct Pairing {
         self.connectIfApproved(id)
     }
 
-    /// A peer is connected when both programs have accepted the other's certificate. The introduction says so of the peer's.
+    /// Reports the peer as connected if both programs have accepted the other's certificate. An introduction shows that the peer's has.
     private mutating func connectIfApproved(_ id: PeerID) {
         guard let pair = self.pairs[id], pair.stage == .approved, let introduction = pair.introduction else { return }
         self.pairs[id]?.stage = .connected
@@ -247,14 +247,14 @@ struct Pairing {
         self.emit(.tell(pair.token, pair.peer, .connected))
         self.emit(.reach(id, nil))
         self.emit(.joined(id))
-        // Members that joined while the peer's program looked at our certificate.
+        // Introduces members that joined while the peer's program checked the certificate.
         for (other, known) in self.inOrder where other != id && known.token == pair.token && known.stage == .connected {
             self.emit(.introduce([Introduction.Member(known)], to: id, isFirst: false))
         }
         self.introduced(introduction, by: id)
     }
 
-    /// The connection is gone; it may come back.
+    /// Handles a lost connection, which may be restored.
     mutating func detached(_ session: SessionID, _ id: PeerID) {
         guard !self.leaving.contains(session) else { return }
         guard let pair = self.pairs[id] else { return self.emit(.leave(id)) }
@@ -268,7 +268,7 @@ struct Pairing {
         self.emit(.wake(after: Self.lossGrace))
     }
 
-    /// A session is over, by the peer's word or by the node's.
+    /// Handles the end of a session, by the peer or by the node.
     mutating func ended(_ session: SessionID, _ id: PeerID) {
         guard self.leaving.remove(session) == nil, let pair = self.pairs[id],
             pair.sessionID == session || pair.sessionID == nil && pair.stage == .agreed
@@ -276,7 +276,7 @@ struct Pairing {
         self.isOver(id)
     }
 
-    /// A pair is over that neither the program here nor the peer's has left, as far as can be seen: the program that comes back is met again.
+    /// Ends a pair that apparently neither program has left. If the peer's program returns, the two connect again.
     private mutating func isOver(_ id: PeerID) {
         guard let pair = self.pairs[id] else { return }
         self.end(id)
@@ -288,16 +288,16 @@ struct Pairing {
         }
     }
 
-    /// The pair is over: the program hears of it once, and the node lets go of it.
+    /// Ends the pair. The program learns of it once, and the node leaves its session.
     mutating func end(_ id: PeerID) {
         guard let pair = self.pairs[id] else { return }
-        // What has begun ends before the peer goes, for a program that forgets all of a peer that is gone.
+        // Transfers end before the peer is reported gone, because a program may then discard its data about the peer.
         self.emit(.parted(pair))
         if pair.isWanted || pair.agreedAt != nil { self.emit(.tell(pair.token, pair.peer, .notConnected)) }
         self.leave(id)
     }
 
-    /// The same without a word to the program.
+    /// Ends the pair without telling the program.
     private mutating func leave(_ id: PeerID) {
         guard let pair = self.pairs.removeValue(forKey: id) else { return }
         self.emit(.parted(pair))
@@ -308,7 +308,7 @@ struct Pairing {
 
     // MARK: Introductions
 
-    /// A member of a session says where it is, and who else is in it.
+    /// Handles a member's introduction of itself and others.
     mutating func introduced(_ introduction: Introduction, by id: PeerID) {
         guard let pair = self.pairs[id] else { return }
         guard pair.stage == .connected else {
@@ -324,18 +324,18 @@ struct Pairing {
             let name = (try? DisplayName(member.name))?.description ?? member.id.description
             self.bringTogether(MCPeerID(id: member.id, displayName: name), at: addresses, in: pair.token)
         }
-        // Once: it was new when it said where it is.
+        // Only once: the member was new when it first sent its addresses.
         guard pair.addresses == nil, let now = self.pairs[id], now.addresses != nil else { return }
         for (other, known) in self.inOrder where other != id && known.token == pair.token && known.stage == .connected {
             self.emit(.introduce([Introduction.Member(now)], to: other, isFirst: false))
         }
     }
 
-    /// Connects to a peer without asking the program, which the same is told on the other side.
+    /// Connects to a peer without asking the program. The other side is told to do the same.
     mutating func bringTogether(_ peer: MCPeerID, at addresses: [String], in token: SessionToken) {
         guard peer.id != self.id, self.tokens.contains(token) else { return }
         let pair = self.pairs[peer.id]
-        // The introduction counts when an invitation of ours has failed, or when a lost pair is over.
+        // The introduction applies when an invitation from this side has failed, or when a lost pair is over.
         guard pair == nil || pair?.token == token && (pair?.hasAgreed == false || pair?.lostAt != nil) else { return }
         let isKnown = self.introducedNow(peer.id) != nil
         if !isKnown {
@@ -346,7 +346,7 @@ struct Pairing {
         }
         self.emit(.reach(peer.id, addresses))
         guard pair == nil else {
-            // The program that was lost would not be introduced again.
+            // A lost peer would not be introduced again.
             if pair?.lostAt != nil { self.isOver(peer.id) }
             return
         }
@@ -355,14 +355,14 @@ struct Pairing {
         if !isKnown { self.approach(peer.id) }
     }
 
-    /// Invites a peer that was introduced, at once or after the other side's first word.
+    /// Invites an introduced peer, immediately or after the other side's turn.
     private mutating func approach(_ id: PeerID) {
         guard let introduced = self.introductions[id] else { return }
         if let waiting = self.questions.unintroduced[id] { return self.accept(waiting, of: introduced.peer, into: introduced.token) }
         if introduced.callAt <= self.now { self.emit(.look(id)) } else { self.emit(.wake(after: introduced.callAt - self.now)) }
     }
 
-    /// The node knows where a peer may be.
+    /// Handles that the node knows addresses of a peer.
     mutating func listed(_ id: PeerID) {
         guard self.pairs[id] == nil, let introduced = self.introducedNow(id), introduced.callAt <= self.now, !introduced.hasCalled else {
             return
@@ -380,7 +380,7 @@ struct Pairing {
     mutating func timePassed() {
         for (id, pair) in self.inOrder {
             if let lost = pair.lostAt, lost + Self.lossGrace <= self.now { self.isOver(id) }
-            // A program that has just started may not have been introduced to us, and is asked by the program's own invitation.
+            // A program that has just started may not know the introduction. The program's own invitation is made instead.
             if case .inviting(let invitation?) = pair.stage, pair.next != nil, pair.began + Self.introductionGrace <= self.now {
                 self.emit(.withdraw(invitation))
             }
@@ -389,7 +389,7 @@ struct Pairing {
         for (id, introduced) in self.introductions.sorted(by: { $0.key < $1.key }) {
             if introduced.until <= self.now {
                 self.introductions[id] = nil
-                // The program's own invitation has ended before.
+                // The program's own invitation has already ended.
                 if introduced.isOwed, self.pairs[id] == nil { self.emit(.tell(introduced.token, introduced.peer, .notConnected)) }
             } else if introduced.callAt <= self.now, !introduced.hasCalled {
                 self.emit(.look(id))

@@ -1,9 +1,9 @@
 import Earshot
 import Foundation
 
-/// Carries out what ``Pairing`` decides.
+/// Performs the effects of ``Pairing``.
 extension PeerEngine {
-    /// Has the pairing decide something, and does all that comes of it.
+    /// Runs a change of the pairing, and performs all resulting effects.
     func decide(_ change: (inout Pairing) -> Void) async {
         self.feed(change)
         while let effect = self.pairing.nextEffect() { await self.carryOut(effect) }
@@ -89,7 +89,7 @@ extension PeerEngine {
         self.send(Introduction(members: members), to: id)
     }
 
-    // MARK: What the node tells
+    // MARK: Events of the node
 
     func invited(_ invitation: Invitation) async {
         guard invitation.state == .pending else { return }
@@ -116,7 +116,7 @@ extension PeerEngine {
         }
     }
 
-    /// A peer in a session, and the session, while both are there.
+    /// Returns the pair of a peer and its session, if both exist.
     func member(_ id: PeerID) -> (pair: Pair, session: MCSession)? {
         guard let pair = self.pairing.pairs[id], let session = self.sessions[pair.token]?.value else { return nil }
         return (pair, session)

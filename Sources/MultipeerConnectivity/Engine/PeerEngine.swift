@@ -4,46 +4,45 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// One of our own peers at work: its node, and the pairs that it is in. Everything that the program asks and that the node tells comes here in one
-/// order.
+/// The engine of a local peer: its node, and its pairs. All calls of the program and all events of the node are handled here in one order.
 actor PeerEngine {
     nonisolated let peer: MCPeerID
     nonisolated var id: PeerID { self.peer.id }
-    /// What both sides of every connection of this module name: what is spoken there, while what is advertised is the program's own type.
+    /// The service type of every connection of this module. It identifies the protocol, while the advertised types are the program's.
     static let serviceType = "multipeer"
 
-    /// How many invitations a peer may send at once; after those, one a second.
+    /// The number of invitations that a peer may send at once; after those, one a second.
     static let invitationBurst = 1_000
 
     typealias Work = @Sendable (isolated PeerEngine) async -> Void
 
     private nonisolated let work: AsyncStream<Work>.Continuation
     private nonisolated let running: Mutex<Task<Void, Never>?>
-    /// For callers that do not wait.
+    /// The node, for synchronous callers.
     nonisolated let nodeInUse = Mutex<Node?>(nil)
     private(set) var node: Node?
     private var configuration: Node.Configuration
     nonisolated let discovery: NearbyDiscovery
 
     let began = ContinuousClock.now
-    /// Which peers are in which sessions, and on their way there.
+    /// The states of all peers in sessions and of those that are joining.
     var pairing: Pairing
     var sessions: [SessionToken: WeakReference<MCSession>] = [:]
-    /// What has come from a peer before it was connected for the program.
+    /// Input from peers that the program does not know as connected yet.
     var held: [PeerID: [Work]] = [:]
     /// The first parts of data that is longer than a message.
     var parts: [PeerID: IncomingParts] = [:]
     var advertisers: [ServiceToken: WeakReference<MCNearbyServiceAdvertiser>] = [:]
-    /// How found peers call themselves, for as long as a browser runs.
+    /// The display names of found peers, while a browser runs.
     private var names: [PeerID: String] = [:]
-    /// What browsers have seen and the node does not list yet.
+    /// Sightings of browsers that the node does not list yet.
     private var unlisted: [PeerID: [(token: ServiceToken, tell: @Sendable () -> Void)]] = [:]
     var browsers: [ServiceToken: WeakReference<MCNearbyServiceBrowser>] = [:]
-    /// What the sessions of this peer want of their connections.
+    /// The encryption preferences of this peer's sessions.
     var preferences: [SessionToken: EncryptionPreference] = [:]
     var uploads: [ResourceID: OutgoingResource] = [:]
     var downloads: [ResourceID: IncomingResource] = [:]
-    /// Messages that the program has not had yet, and those that were found in the inbox when events were lost.
+    /// Messages that were not delivered to the program yet, and those that were found in the inbox after events were lost.
     var underWay: Set<MessageKey> = []
     var caughtUp: Set<MessageKey> = []
     private var startError: MCError?
@@ -60,14 +59,14 @@ actor PeerEngine {
         configuration.encryption = .optional
         configuration.receipts = false
         configuration.sessionsEndWithPrograms = true
-        // All others may be programs on one machine, each waiting for the answer of the program here.
+        // All other peers may be programs on one machine, each waiting for the answer of the program here.
         configuration.invitationsPerAddress = EarshotLimits.pendingInvitations
-        // As often as programs like: each invitation is for the program to judge.
+        // No practical limit: the program decides about each invitation.
         configuration.invitationBurst = Self.invitationBurst
-        // All that seven peers may send before the program takes any of it.
+        // Enough for everything that seven peers may send before the program takes any of it.
         configuration.inboxSize = 1 << 30
         configuration.inboxLimit = 1_000_000
-        // As much as the disk has, but for the reserve.
+        // The whole disk except the reserve.
         configuration.quota = 1 << 50
         self.configuration = configuration
         let (orders, work) = AsyncStream<Work>.makeStream()
@@ -80,16 +79,16 @@ actor PeerEngine {
         self.running.withLock { $0 = task }
     }
 
-    /// Does something in order with everything else.
+    /// Runs work in order with all other work.
     nonisolated func post(_ work: @escaping Work) { self.work.yield(work) }
 
-    /// Ends everything, once what was asked before is done.
+    /// Ends the engine after all earlier work.
     nonisolated func stop() {
         self.post { await $0.endAll() }
         self.work.finish()
     }
 
-    /// Returns once it has ended.
+    /// Waits until the engine has ended.
     nonisolated func ended() async { await self.running.withLock { $0 }?.value }
 
     private func run(_ orders: AsyncStream<Work>) async {
@@ -116,7 +115,8 @@ actor PeerEngine {
         self.node = nil
     }
 
-    /// The node, or why there is none.
+    /// Returns the node.
+    /// - Throws: the reason why there is none.
     func started() throws(MCError) -> Node {
         guard let node = self.node else { throw self.startError ?? MCError(.unavailable) }
         return node
@@ -151,7 +151,7 @@ actor PeerEngine {
         }
     }
 
-    /// A peer is found once the node lists it: before that it could not be invited.
+    /// Handles a sighting. A peer is reported as found when the node lists it, because it cannot be invited before that.
     private func sighted(_ sighted: NearbyDiscovery.Sighted, by browser: WeakReference<MCNearbyServiceBrowser>, _ token: ServiceToken) async
     {
         switch sighted {
@@ -167,7 +167,7 @@ actor PeerEngine {
         case .lost(let id):
             guard id != self.id else { return }
             let name = self.names[id] ?? ""
-            // Lost before it was told of.
+            // The peer was lost before it was reported.
             let before = self.unlisted[id]?.count ?? 0
             self.unlisted[id]?.removeAll { $0.token == token }
             if before == self.unlisted[id]?.count ?? 0 { browser.value?.lost(MCPeerID(id: id, displayName: name), token) }
@@ -189,7 +189,7 @@ actor PeerEngine {
 
     // MARK: Settings
 
-    /// Brings the node in line with what the sessions want, and with where introduced peers are.
+    /// Updates the node's configuration for the preferences of the sessions and the addresses of introduced peers.
     func configure(_ change: (inout Node.Configuration) -> Void) async {
         var new = self.configuration
         change(&new)
@@ -198,14 +198,14 @@ actor PeerEngine {
         try? await self.node?.apply(new, changed: [], needsRestart: []) { nil }
     }
 
-    /// A session of the program's begins.
+    /// Opens a session of the program.
     func open(_ token: SessionToken, _ session: WeakReference<MCSession>, _ preference: EncryptionPreference) async {
         self.sessions[token] = session
         await self.decide { $0.open(token) }
         await self.prefer(preference, token)
     }
 
-    /// The program leaves a session, or has let go of it.
+    /// Closes a session that the program leaves or has released.
     func close(_ token: SessionToken) async {
         await self.decide { $0.close(token) }
         self.sessions[token] = nil
@@ -215,12 +215,12 @@ actor PeerEngine {
     private func prefer(_ preference: EncryptionPreference?, _ token: SessionToken) async {
         self.preferences[token] = preference
         let all = Set(self.preferences.values)
-        // Where they differ, each session looks at what it gets.
+        // If the preferences differ, each session checks the protection of its connections.
         let common = all.count == 1 ? all.first ?? .optional : .optional
         await self.configure { $0.encryption = common }
     }
 
-    /// Where a peer is that discovery has not seen; nowhere any more without addresses.
+    /// Sets the addresses of a peer that discovery has not seen. Without addresses, removes them.
     func reach(_ id: PeerID, at addresses: [String]) async {
         let places = addresses.prefix(Introduction.addressLimit).compactMap { try? ConfiguredPeer("\(id)@\($0)") }
         await self.configure { configuration in
@@ -246,7 +246,7 @@ actor PeerEngine {
         }
     }
 
-    /// Events were lost: what matters of them is looked for.
+    /// Searches for the important changes after events were lost.
     private func catchUp() async {
         guard let node = self.node else { return }
         for peer in await node.peers() { await self.listed(peer.id) }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A reference that holds nothing, and that several threads use.
+/// A weak reference for use by several threads.
 final class WeakReference<Value>: Sendable {
     private struct State: ~Copyable, @unchecked Sendable {
         weak var value: AnyObject?
@@ -19,11 +19,11 @@ final class WeakReference<Value>: Sendable {
     }
 }
 
-/// Lets one of several callers through.
+/// Lets only the first of several callers proceed.
 final class Once: Sendable {
     private let isDone = Mutex(false)
 
-    /// Whether this is the first call.
+    /// Returns whether this is the first call.
     func first() -> Bool {
         self.isDone.withLock { isDone in
             defer { isDone = true }
@@ -32,7 +32,7 @@ final class Once: Sendable {
     }
 }
 
-/// Names something of this process that may end and begin anew: no two of a kind are equal.
+/// An identifier of something in this process that may end and start again. No two of a kind are equal.
 struct Token<Kind>: Sendable, Hashable {
     private let number: UInt64
 
@@ -41,8 +41,8 @@ struct Token<Kind>: Sendable, Hashable {
 
 private let lastToken = Atomic<UInt64>(0)
 
-/// An advertisement or a search.
+/// The identifier of an advertisement or a search.
 typealias ServiceToken = Token<NearbyDiscovery>
 
-/// A session from its beginning, or its last `disconnect()`, to the next one.
+/// The identifier of a session from its creation, or its last `disconnect()`, to the next one.
 typealias SessionToken = Token<MCSession>

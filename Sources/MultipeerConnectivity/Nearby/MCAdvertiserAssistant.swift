@@ -1,11 +1,11 @@
 public import Foundation
 import Synchronization
 
-/// What happens to an assistant.
+/// The events of an assistant.
 public protocol MCAdvertiserAssistantDelegate: NSObjectProtocol {
-    /// The program is about to be asked.
+    /// Called before the program is asked about an invitation.
     func advertiserAssistantWillPresentInvitation(_ advertiserAssistant: MCAdvertiserAssistant)
-    /// It has answered.
+    /// Called when the program has answered.
     func advertiserAssistantDidDismissInvitation(_ advertiserAssistant: MCAdvertiserAssistant)
 }
 
@@ -16,27 +16,27 @@ extension MCAdvertiserAssistantDelegate {
     public func advertiserAssistantDidDismissInvitation(_ advertiserAssistant: MCAdvertiserAssistant) {}
 }
 
-/// Advertises for a session, and lets the program's handler decide about invitations in the place of Apple's dialogue. Without a handler it
-/// declines.
+/// Advertises a session, and lets the program's handler decide about invitations instead of Apple's dialogue. Without a handler,
+/// invitations are declined.
 open class MCAdvertiserAssistant: NSObject, @unchecked Sendable {
-    /// Asked for each invitation, with what the inviter has said; calls back with whether the peer may join.
+    /// Called for each invitation with the inviter's context. The handler calls `answer` with whether the peer may join.
     public typealias InvitationHandler =
         @Sendable (_ peer: MCPeerID, _ context: Data?, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
 
-    /// Where peers are to come in.
+    /// The session that peers join.
     open var session: MCSession { self.target.session }
-    /// What is said to everybody.
+    /// The advertised information.
     open var discoveryInfo: [String: String]? { self.advertiser.discoveryInfo }
-    /// What kind of peers find it.
+    /// The advertised service type.
     open var serviceType: String { self.advertiser.serviceType }
 
-    /// Who is told. Not held.
+    /// The delegate, a weak reference.
     open weak var delegate: (any MCAdvertiserAssistantDelegate)? {
         get { self.listener.value }
         set { self.listener.value = newValue }
     }
 
-    /// Who decides; nobody in the beginning. Called on a private serial queue.
+    /// The handler that decides about invitations; initially `nil`. Called on a private serial queue.
     open var invitationHandler: InvitationHandler? {
         get { self.handler.withLock { $0 } }
         set { self.handler.withLock { $0 = newValue } }
@@ -47,7 +47,7 @@ open class MCAdvertiserAssistant: NSObject, @unchecked Sendable {
     private let advertiser: MCNearbyServiceAdvertiser
     private let target: Target
 
-    /// An assistant that has not started; see ``MCNearbyServiceAdvertiser/init(peer:discoveryInfo:serviceType:)``.
+    /// Creates an assistant that has not started; see ``MCNearbyServiceAdvertiser/init(peer:discoveryInfo:serviceType:)``.
     public init(serviceType: String, discoveryInfo info: [String: String]?, session: MCSession) {
         self.target = Target(session)
         self.advertiser = MCNearbyServiceAdvertiser(peer: session.myPeerID, discoveryInfo: info, serviceType: serviceType)
@@ -56,10 +56,10 @@ open class MCAdvertiserAssistant: NSObject, @unchecked Sendable {
         self.advertiser.delegate = self.target
     }
 
-    /// Begins to advertise.
+    /// Starts advertising.
     open func start() { self.advertiser.startAdvertisingPeer() }
 
-    /// Ends that.
+    /// Stops advertising.
     open func stop() { self.advertiser.stopAdvertisingPeer() }
 
     fileprivate func ask(_ peer: MCPeerID, _ context: Data?, _ answer: @escaping @Sendable (Bool, MCSession?) -> Void) {
@@ -71,7 +71,7 @@ open class MCAdvertiserAssistant: NSObject, @unchecked Sendable {
         }
     }
 
-    /// The advertiser's delegate, which must be an object of its own: programs subclass the assistant.
+    /// The advertiser's delegate. A separate object, because programs subclass the assistant.
     private final class Target: NSObject, MCNearbyServiceAdvertiserDelegate, @unchecked Sendable {
         let session: MCSession
         let assistant = WeakReference<MCAdvertiserAssistant>()

@@ -2,15 +2,15 @@ public import Foundation
 import Earshot
 import Synchronization
 
-/// What happens to an advertiser. Called on a private serial queue of the advertiser's.
+/// The events of an advertiser, called on its private serial queue.
 public protocol MCNearbyServiceAdvertiserDelegate: NSObjectProtocol {
-    /// A peer asks us to join it. Answer once, when that is decided: with `true` and the session that the peer is to be in, or with `false`.
-    /// The inviter waits for as long as it has said.
+    /// A peer invites the local peer. Call the handler once, with `true` and the session for the peer, or with `false`. The inviter waits
+    /// until its own timeout.
     func advertiser(
         _ advertiser: MCNearbyServiceAdvertiser, didReceiveInvitationFromPeer peerID: MCPeerID, withContext context: Data?,
         invitationHandler: @escaping (Bool, MCSession?) -> Void)
 
-    /// Nothing is advertised, and why.
+    /// Advertising has failed.
     func advertiser(_ advertiser: MCNearbyServiceAdvertiser, didNotStartAdvertisingPeer error: any Error)
 }
 
@@ -21,14 +21,14 @@ extension MCNearbyServiceAdvertiserDelegate {
 
 /// Lets nearby peers find a peer, and receives their invitations.
 open class MCNearbyServiceAdvertiser: NSObject, @unchecked Sendable {
-    /// Who is advertised.
+    /// The advertised peer.
     open var myPeerID: MCPeerID { self.ownPeer }
-    /// What is said beside that to everybody.
+    /// The additional information that is advertised.
     open var discoveryInfo: [String: String]? { self.info }
-    /// What kind of peers find it, in lower case.
+    /// The advertised service type, in lower case.
     open var serviceType: String { self.type }
 
-    /// Who is told. Not held.
+    /// The delegate, a weak reference.
     open weak var delegate: (any MCNearbyServiceAdvertiserDelegate)? {
         get { self.listener.value }
         set { self.listener.value = newValue }
@@ -40,17 +40,18 @@ open class MCNearbyServiceAdvertiser: NSObject, @unchecked Sendable {
     private let info: [String: String]?
     let type: String
     private let owner: EngineOwner
-    /// Which advertisement stands, where one does.
+    /// The identifier of the current advertisement.
     private let running = Mutex<ServiceToken?>(nil)
 
-    /// An advertiser that has not started.
+    /// Creates an advertiser that has not started.
     ///
     /// - Parameters:
-    ///   - myPeerID: this machine's own, and no peer's that was found.
-    ///   - info: up to 400 bytes in all are as good as certain to arrive; a pair has at most 255 bytes of UTF-8 with its `=`, and its key is 1 or more
-    ///     characters of printable ASCII but `=`. See ``MCNearbyServiceAdvertiserDelegate/advertiser(_:didNotStartAdvertisingPeer:)``.
+    ///   - myPeerID: A peer of this machine, not one that was found.
+    ///   - info: Additional information. Up to 400 bytes in all can be expected to arrive. A pair has at most 255 bytes of UTF-8 with its
+    ///     `=`, and its key is 1 or more characters of printable ASCII except `=`. See
+    ///     ``MCNearbyServiceAdvertiserDelegate/advertiser(_:didNotStartAdvertisingPeer:)``.
     ///   - serviceType: 1 to 15 of `a-z`, `0-9` and `-`, with a letter, no hyphen at either end or doubled; capitals are lowered.
-    /// - Precondition: the type is one.
+    /// - Precondition: The service type is valid.
     public init(peer myPeerID: MCPeerID, discoveryInfo info: [String: String]?, serviceType: String) {
         self.ownPeer = myPeerID
         self.info = info
@@ -61,7 +62,7 @@ open class MCNearbyServiceAdvertiser: NSObject, @unchecked Sendable {
 
     deinit { self.stopAdvertisingPeer() }
 
-    /// Begins to advertise. Without effect on one that does.
+    /// Starts advertising, unless it is already started.
     open func startAdvertisingPeer() {
         let token = self.running.withLock { running -> ServiceToken? in
             guard running == nil else { return nil }
@@ -82,7 +83,7 @@ open class MCNearbyServiceAdvertiser: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Ends that. Invitations that have come may still be answered.
+    /// Stops advertising. Received invitations can still be answered.
     open func stopAdvertisingPeer() {
         guard
             let token = self.running.withLock({ running in
@@ -100,7 +101,7 @@ open class MCNearbyServiceAdvertiser: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Asks the program; `answer` is called once, at most.
+    /// Asks the program. `answer` is called at most once.
     func ask(_ peer: MCPeerID, _ context: Data?, answer: @escaping @Sendable (Bool, MCSession?) -> Void) {
         let once = Once()
         let guarded: @Sendable (Bool, MCSession?) -> Void = { isAccepted, session in if once.first() { answer(isAccepted, session) } }

@@ -2,15 +2,15 @@ public import Foundation
 import Earshot
 import Synchronization
 
-/// What a browser finds. Called on a private serial queue of the browser's.
+/// The events of a browser, called on its private serial queue.
 public protocol MCNearbyServiceBrowserDelegate: NSObjectProtocol {
-    /// A peer advertises the type. What it says of itself is not proven before a session with it stands.
+    /// A peer advertises the service type. Its data is not proven before there is a session with it.
     func browser(_ browser: MCNearbyServiceBrowser, foundPeer peerID: MCPeerID, withDiscoveryInfo info: [String: String]?)
 
-    /// It does so no more.
+    /// A found peer is no longer advertised.
     func browser(_ browser: MCNearbyServiceBrowser, lostPeer peerID: MCPeerID)
 
-    /// Nothing is looked for, and why.
+    /// Browsing has failed.
     func browser(_ browser: MCNearbyServiceBrowser, didNotStartBrowsingForPeers error: any Error)
 }
 
@@ -19,14 +19,14 @@ extension MCNearbyServiceBrowserDelegate {
     public func browser(_ browser: MCNearbyServiceBrowser, didNotStartBrowsingForPeers error: any Error) {}
 }
 
-/// Finds nearby peers that advertise a type, and invites them.
+/// Finds nearby peers that advertise a service type, and invites them.
 open class MCNearbyServiceBrowser: NSObject, @unchecked Sendable {
-    /// Who looks.
+    /// The local peer.
     open var myPeerID: MCPeerID { self.ownPeer }
-    /// What for, in lower case.
+    /// The service type to search for, in lower case.
     open var serviceType: String { self.type }
 
-    /// Who is told. Not held.
+    /// The delegate, a weak reference.
     open weak var delegate: (any MCNearbyServiceBrowserDelegate)? {
         get { self.listener.value }
         set { self.listener.value = newValue }
@@ -39,15 +39,15 @@ open class MCNearbyServiceBrowser: NSObject, @unchecked Sendable {
     private let owner: EngineOwner
     private let running = Mutex<ServiceToken?>(nil)
 
-    /// How long an invitation is open where the program gives no time, in seconds.
+    /// The default timeout of an invitation, in seconds.
     static let invitationTime: TimeInterval = 30
 
-    /// A browser that has not started.
+    /// Creates a browser that has not started.
     ///
     /// - Parameters:
-    ///   - myPeerID: this machine's own, and no peer's that was found.
-    ///   - serviceType: as ``MCNearbyServiceAdvertiser/init(peer:discoveryInfo:serviceType:)`` has it.
-    /// - Precondition: the type is one.
+    ///   - myPeerID: A peer of this machine, not one that was found.
+    ///   - serviceType: As for ``MCNearbyServiceAdvertiser/init(peer:discoveryInfo:serviceType:)``.
+    /// - Precondition: The service type is valid.
     public init(peer myPeerID: MCPeerID, serviceType: String) {
         self.ownPeer = myPeerID
         self.type = ServiceNames.checked(serviceType)
@@ -57,7 +57,7 @@ open class MCNearbyServiceBrowser: NSObject, @unchecked Sendable {
 
     deinit { self.stopBrowsingForPeers() }
 
-    /// Begins to look. Without effect on one that does. Each peer is told of anew.
+    /// Starts browsing, unless it is already started. Every peer is reported again.
     open func startBrowsingForPeers() {
         let token = self.running.withLock { running -> ServiceToken? in
             guard running == nil else { return nil }
@@ -69,7 +69,7 @@ open class MCNearbyServiceBrowser: NSObject, @unchecked Sendable {
         self.owner.engine.post { $0.browse(reference, token) }
     }
 
-    /// Ends that. Nobody is lost by it.
+    /// Stops browsing. No peer is reported as lost.
     open func stopBrowsingForPeers() {
         guard
             let token = self.running.withLock({ running in
@@ -80,14 +80,15 @@ open class MCNearbyServiceBrowser: NSObject, @unchecked Sendable {
         self.owner.engine.post { $0.stopBrowsing(token) }
     }
 
-    /// Asks a peer to join a session. What becomes of it is told to the session's delegate: `connecting` and `connected`, or `notConnected`.
+    /// Invites a peer to a session. The session's delegate receives the result: `connecting` and `connected`, or `notConnected`.
     ///
-    /// Any number may be invited at once, and two peers each other. A peer that is in the session, or on its way, is not invited again.
+    /// Any number of peers may be invited at once, and two peers may invite each other. A peer that is in the session or is joining is not
+    /// invited again.
     /// - Parameters:
-    ///   - peerID: whom to ask.
-    ///   - session: where it is to come in.
-    ///   - context: for the invited program's eyes: at most 8,000 bytes. With more the peer is not connected.
-    ///   - timeout: how long the peer may take, in seconds, up to a day; 30 where it is 0 or less.
+    ///   - peerID: The peer to invite.
+    ///   - session: The session for the peer.
+    ///   - context: Data for the invited program, at most 8,000 bytes. If it is longer, the peer is not connected.
+    ///   - timeout: The time in which the peer may answer, in seconds, up to a day; 30 if it is 0 or less.
     open func invitePeer(_ peerID: MCPeerID, to session: MCSession, withContext context: Data?, timeout: TimeInterval) {
         let seconds = timeout > 0 ? min(timeout, 86_400) : Self.invitationTime
         let type = self.type

@@ -1,15 +1,15 @@
 import Earshot
 
-/// Apple's rules for what is advertised, and DNS-SD's.
+/// Apple's and DNS-SD's rules for advertisements.
 enum ServiceNames {
-    /// The most bytes of a TXT record that go into one packet with the rest (RFC 6763 section 6.2).
+    /// The maximum size of a TXT record, in bytes, that fits into one packet with the rest (RFC 6763 section 6.2).
     private static let recordLimit = 1300
-    /// The most bytes of one string of it (RFC 6763 section 6.1).
+    /// The maximum size of one string of a TXT record, in bytes (RFC 6763 section 6.1).
     private static let pairLimit = 255
-    /// The node's own keys.
+    /// The keys that the node itself uses.
     private static let ownKeys: Set<String> = ["v", "id", "name"]
 
-    /// The type as it is advertised.
+    /// Returns the service type in its advertised form.
     static func checked(_ serviceType: String) -> String {
         guard let type = try? ServiceType(serviceType.lowercased()) else {
             preconditionFailure(
@@ -19,7 +19,8 @@ enum ServiceNames {
         return type.description
     }
 
-    /// The pairs of a program's discovery info. A key that the node uses itself, or that begins as an escaped one, gets an underscore before it.
+    /// Returns the pairs of a program's discovery info. A key that the node itself uses, or that looks like an escaped one, gets an
+    /// underscore as prefix.
     static func pairs(of info: [String: String]) throws(MCError) -> [TXTPair] {
         var total = 0
         var pairs: [TXTPair] = []
@@ -39,7 +40,7 @@ enum ServiceNames {
         return pairs
     }
 
-    /// Who is advertised by a record, how it is called, and what it says.
+    /// Returns the id, the display name and the discovery info in a record.
     static func read(_ record: [TXTPair]) -> (id: PeerID, name: String, info: [String: String])? {
         var own: [String: String] = [:]
         var info: [String: String] = [:]

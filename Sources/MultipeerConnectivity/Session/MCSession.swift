@@ -2,28 +2,31 @@ public import Foundation
 import Earshot
 import Synchronization
 
-/// Peers that exchange data, streams and resources: up to eight, ourselves included, each connected with each.
+/// A session in which peers exchange data, streams and resources. It has up to eight peers including the local one, each connected to all
+/// others.
 ///
-/// It has no name and no owner. Peers come in by invitation (``MCNearbyServiceBrowser``, ``MCNearbyServiceAdvertiser``); who joins is introduced to the
+/// A session has neither a name nor an owner. Peers join by invitation (``MCNearbyServiceBrowser``, ``MCNearbyServiceAdvertiser``). A new
+/// peer is introduced to the others, and connects to them without further questions. The delegate receives all events, on a private serial
+/// queue.
 /// others, and connects with them without being asked again. Everything that happens is told to the delegate, on a private serial queue.
 open class MCSession: NSObject, @unchecked Sendable {
-    /// Who we are in it.
+    /// The local peer.
     open var myPeerID: MCPeerID { self.ownPeer }
-    /// Apple's identities are not there: always `nil` or empty.
+    /// The security identity: always `nil` or empty, because Apple's identities do not exist here.
     open var securityIdentity: [Any]? { self.identities }
-    /// What it wants of its connections.
+    /// The encryption of the session's connections.
     open var encryptionPreference: MCEncryptionPreference { self.preference }
 
-    /// Who is told of everything. Not held.
+    /// The delegate, a weak reference.
     open weak var delegate: (any MCSessionDelegate)? {
         get { self.listener.value }
         set { self.listener.value = newValue }
     }
 
-    /// Who is connected now.
+    /// The connected peers.
     open var connectedPeers: [MCPeerID] { self.state.withLock { $0.connected } }
 
-    // What a subclass says in place of these is for the program alone.
+    // Stored separately, so that a subclass that overrides the properties only affects the program.
     private let ownPeer: MCPeerID
     private let identities: [Any]?
     private let preference: MCEncryptionPreference
@@ -34,24 +37,24 @@ open class MCSession: NSObject, @unchecked Sendable {
     private struct State {
         var token = SessionToken.next()
         var connected: [MCPeerID] = []
-        /// Bytes that were sent and not taken yet.
+        /// Bytes sent and not yet acknowledged, by peer.
         var unacknowledged: [PeerID: Int] = [:]
     }
 
     private let state = Mutex(State())
-    /// Held by whoever sends data, until the node has all of it.
+    /// Held by a sender of data until the node has accepted all of it.
     let turn = Mutex(())
 
-    /// A session whose connections are encrypted.
-    /// - Precondition: as for ``init(peer:securityIdentity:encryptionPreference:)``.
+    /// Creates a session with encrypted connections.
+    /// - Precondition: As for ``init(peer:securityIdentity:encryptionPreference:)``.
     public convenience init(peer myPeerID: MCPeerID) {
         self.init(peer: myPeerID, securityIdentity: nil, encryptionPreference: .required)
     }
 
-    /// A session that nobody is in yet.
+    /// Creates a session without other peers.
     ///
-    /// - Precondition: the peer is our own, and no one that was found or unarchived without its key; `identity` is `nil` or empty: there is no
-    ///   `SecIdentity` here.
+    /// - Precondition: The peer belongs to this machine, and was not found or unarchived without its key; `identity` is `nil` or empty,
+    ///   because there is no `SecIdentity` here.
     public init(peer myPeerID: MCPeerID, securityIdentity identity: [Any]?, encryptionPreference: MCEncryptionPreference) {
         guard identity?.isEmpty != false else {
             preconditionFailure("MCSession: there is no SecIdentity on this system; securityIdentity is nil or empty")
@@ -71,7 +74,8 @@ open class MCSession: NSObject, @unchecked Sendable {
         self.owner.engine.post { await $0.close(token) }
     }
 
-    /// Leaves, and is ready for new invitations. No callback begins after this returns; the others hear that we are not connected.
+    /// Leaves the session, which can then be used for new invitations. No callback begins after this returns. The other peers learn that
+    /// the local one is not connected.
     open func disconnect() {
         let (old, new) = self.state.withLock { state in
             let old = state.token
@@ -89,35 +93,36 @@ open class MCSession: NSObject, @unchecked Sendable {
 
     // MARK: Sending
 
-    /// Sends data to peers of the session, and returns when it is on its way.
+    /// Sends data to peers of the session, and returns when the node has accepted it.
     ///
     /// - Parameters:
-    ///   - data: up to 64 MiB; up to 1 MiB where `mode` is `unreliable`.
-    ///   - peerIDs: one or more, each connected.
-    ///   - mode: `reliable` data arrives whole and in order, for as long as the peer is connected; `unreliable` data now or never.
-    /// - Throws: ``MCError/Code/invalidParameter`` for nobody or too much; ``MCError/Code/notConnected`` where one of the peers is not;
-    ///   ``MCError/Code/unavailable`` while a peer has 64 MiB to take of what was sent before. Nothing is sent then.
+    ///   - data: Up to 64 MiB; up to 1 MiB if `mode` is `unreliable`.
+    ///   - peerIDs: One or more connected peers.
+    ///   - mode: `reliable` data arrives complete and in order, while the peer is connected. `unreliable` data is sent immediately or lost.
+    /// - Throws: ``MCError/Code/invalidParameter`` for no peer or too much data; ``MCError/Code/notConnected`` if one of the peers is not;
+    ///   ``MCError/Code/unavailable`` while a peer has not yet taken 64 MiB of earlier data. If the call throws, it sends nothing.
     open func send(_ data: Data, toPeers peerIDs: [MCPeerID], with mode: MCSessionSendDataMode) throws {
         try self.sendData(data, to: peerIDs, mode)
     }
 
-    /// Opens a stream to a peer. Open it, write, and close it: the peer reads to the end. It takes up to 256 KiB before the peer has read any.
+    /// Creates a stream to a peer. Open it, write, and close it. The peer reads to the end. The stream accepts up to 256 KiB before the
+    /// peer has read any.
     ///
-    /// - Throws: ``MCError/Code/notConnected``; ``MCError/Code/invalidParameter`` for a name that is empty or longer than 255 bytes. A peer that is lost, or
-    ///   that does not want the stream, shows as its `streamError`.
+    /// - Throws: ``MCError/Code/notConnected``; ``MCError/Code/invalidParameter`` for a name that is empty or longer than 255 bytes. If
+    ///   the peer is lost or refuses the stream, the stream has a `streamError`.
     open func startStream(withName streamName: String, toPeer peerID: MCPeerID) throws -> OutputStream {
         try self.openStream(named: streamName, to: peerID)
     }
 
-    /// Sends the file, or the directory, at a URL to a peer, under a name.
+    /// Sends the file or the directory at a URL to a peer.
     ///
     /// - Parameters:
-    ///   - resourceURL: of a file; others are ``MCError/Code/unsupported``.
-    ///   - resourceName: of at most 255 bytes, and the name of a file: no slash, neither `.` nor `..`.
-    ///   - peerID: who is to have it.
-    ///   - completionHandler: called on the session's queue when the peer has all of it, or with why it has not.
-    /// - Returns: how far it is; cancelling it cancels it on both sides. It is a child of the progress that is current. `nil` where the peer is not
-    ///   connected; the handler is called then too.
+    ///   - resourceURL: A file URL; others are ``MCError/Code/unsupported``.
+    ///   - resourceName: A file name of at most 255 bytes: no slash, neither `.` nor `..`.
+    ///   - peerID: The recipient.
+    ///   - completionHandler: Called on the session's queue when the peer has received everything, or with the error.
+    /// - Returns: The progress, which is a child of the current progress. Cancelling it cancels the transfer on both sides. `nil` if the
+    ///   peer is not connected; the handler is called in this case too.
     @discardableResult
     open func sendResource(
         at resourceURL: URL, withName resourceName: String, toPeer peerID: MCPeerID,
@@ -126,10 +131,11 @@ open class MCSession: NSObject, @unchecked Sendable {
         self.sendFile(at: resourceURL, named: resourceName, to: peerID, completionHandler)
     }
 
-    // MARK: Bringing peers together by other means
+    // MARK: Connecting peers by other means
 
-    /// What another machine's program needs to connect `peerID` with us by ``connectPeer(_:withNearbyConnectionData:)``: who we are, and where. It holds
-    /// no secret. Both sides have to bring each other the other's, and to connect.
+    /// Returns the data with which another machine's program can connect `peerID` to this peer, with
+    /// ``connectPeer(_:withNearbyConnectionData:)``: the peer id and its addresses. The data is not secret. Both programs have to exchange
+    /// their data, and both have to connect.
     open func nearbyConnectionData(
         forPeer peerID: MCPeerID, withCompletionHandler completionHandler: @escaping @Sendable (Data?, (any Error)?) -> Void
     ) {
@@ -144,7 +150,7 @@ open class MCSession: NSObject, @unchecked Sendable {
         }
     }
 
-    /// The same for a caller that waits.
+    /// Returns the connection data asynchronously.
     /// - Throws: ``MCError/Code/unavailable``.
     open func nearbyConnectionData(forPeer peerID: MCPeerID) async throws -> Data {
         try await withCheckedThrowingContinuation { continuation in
@@ -154,8 +160,8 @@ open class MCSession: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Connects to a peer whose connection data the program has got by means of its own; the peer's program must do the same with ours, within 30 s.
-    /// Data of another peer, or that is none, comes to nothing: `notConnected`.
+    /// Connects to a peer with connection data that the program has received by its own means. The peer's program must do the same with
+    /// this peer's data, within 30 s. If the data belongs to another peer or is invalid, the result is `notConnected`.
     open func connectPeer(_ peerID: MCPeerID, withNearbyConnectionData data: Data) {
         let token = self.token
         self.owner.engine.post { engine in
@@ -170,12 +176,12 @@ open class MCSession: NSObject, @unchecked Sendable {
         self.owner.engine.post { await $0.decide { $0.leave(peerID.id, of: token) } }
     }
 
-    // MARK: For the engine
+    // MARK: Calls from the engine
 
-    /// Which session it is, since it was made or last disconnected.
+    /// The identifier of the session since its creation or last `disconnect()`.
     var token: SessionToken { self.state.withLock { $0.token } }
 
-    /// Whether it may have a connection like that.
+    /// Returns whether the session may use a connection with this protection.
     func allows(_ protection: Protection?) -> Bool {
         switch self.preference {
         case .required: protection == .encrypted
@@ -184,7 +190,7 @@ open class MCSession: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Tells the delegate of a peer's state.
+    /// Reports a peer's state to the delegate.
     func tell(_ token: SessionToken, _ peer: MCPeerID, _ new: MCSessionState) {
         let isCurrent = self.state.withLock { state in
             guard state.token == token else { return false }
@@ -195,7 +201,7 @@ open class MCSession: NSObject, @unchecked Sendable {
         if isCurrent { self.call(token) { $1.session($0, peer: peer, didChange: new) } }
     }
 
-    /// Asks the delegate about a certificate; whoever is connected without a delegate is in.
+    /// Asks the delegate about a certificate. Without a delegate, the certificate is accepted.
     func check(_ token: SessionToken, _ peer: MCPeerID, _ certificate: Data?, answer: @escaping @Sendable (Bool) -> Void) {
         let once = Once()
         let guarded: @Sendable (Bool) -> Void = { isGood in if once.first() { answer(isGood) } }
@@ -205,7 +211,7 @@ open class MCSession: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Calls the delegate, unless the session has been disconnected; `then` in any case.
+    /// Calls the delegate, unless the session was disconnected. Calls `then` in any case.
     func call(
         _ token: SessionToken, then: (@Sendable () -> Void)? = nil, _ call: @escaping @Sendable (MCSession, any MCSessionDelegate) -> Void
     ) {
@@ -215,10 +221,10 @@ open class MCSession: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Whether a peer is connected now, and the session the same.
+    /// Returns whether a peer is connected.
     func isConnected(_ peer: MCPeerID) -> Bool { self.state.withLock { $0.connected.contains { $0.id == peer.id } } }
 
-    /// Sets aside what is about to be sent to peers; none of it where one has too much under way.
+    /// Reserves the bytes of a call for its peers. Reserves nothing and throws if one of them has too many unacknowledged bytes.
     func reserve(_ bytes: Int, for peers: [MCPeerID]) throws -> SessionToken {
         try self.state.withLock { state in
             for peer in peers {
@@ -234,7 +240,7 @@ open class MCSession: NSObject, @unchecked Sendable {
         }
     }
 
-    /// A peer has taken what was set aside.
+    /// Releases reserved bytes that a peer has taken.
     func release(_ bytes: Int, of peer: PeerID, _ token: SessionToken) {
         self.state.withLock { state in
             guard state.token == token, let held = state.unacknowledged[peer] else { return }
@@ -244,7 +250,7 @@ open class MCSession: NSObject, @unchecked Sendable {
 }
 
 extension MCEncryptionPreference {
-    /// The same in Earshot's words.
+    /// The corresponding preference of Earshot.
     var own: EncryptionPreference {
         switch self {
         case .optional: .optional

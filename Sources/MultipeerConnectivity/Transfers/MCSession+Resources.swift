@@ -6,7 +6,7 @@ extension MCSession {
     func sendFile(
         at resourceURL: URL, named resourceName: String, to peerID: MCPeerID, _ completionHandler: (((any Error)?) -> Void)?
     ) -> Progress? {
-        // As on Apple's systems: called on the session's queue, where the program expects its callbacks.
+        // As on Apple's systems, the handler is called on the session's queue, where the program expects its callbacks.
         nonisolated(unsafe) let completionHandler = completionHandler
         let token = self.token
         let finish: @Sendable (MCError?) -> Void = { [weak self] error in
@@ -35,11 +35,11 @@ extension MCSession {
     }
 }
 
-/// A resource on its way out.
+/// A resource that is being sent.
 final class OutgoingResource: Sendable {
     let peer: PeerID
     let progress: TransferProgress
-    /// Once the node has a row of it.
+    /// The id of the transfer, once the node has its row.
     let id = Mutex<ResourceID?>(nil)
     private let once = Once()
     private let finish: @Sendable (MCError?) -> Void
@@ -57,7 +57,7 @@ final class OutgoingResource: Sendable {
     }
 }
 
-/// A resource on its way in.
+/// A resource that is being received.
 struct IncomingResource {
     let peer: PeerID
     let name: String
@@ -75,7 +75,7 @@ extension PeerEngine {
             transfer.id.withLock { $0 = row.id }
             self.uploads[row.id] = transfer
             transfer.progress.moved(to: row.transferred, of: row.size)
-            // It may have been over before it was in the table.
+            // The transfer may have ended before it was in the table.
             if let now = try? await self.started().resource(row.id), now.state.isFinal { await self.finished(now) }
         } catch let error as EarshotError {
             transfer.end(MCError(error))
@@ -91,7 +91,7 @@ extension PeerEngine {
 
     // MARK: Receiving
 
-    /// A transfer has begun, or has moved.
+    /// Handles that a transfer has started or progressed.
     func moved(_ row: Resource) async {
         if row.direction == .outgoing {
             self.uploads[row.id]?.progress.moved(to: row.transferred, of: row.size)
@@ -112,7 +112,7 @@ extension PeerEngine {
         session.call(pair.token) { $1.session($0, didStartReceivingResourceWithName: name, fromPeer: peer, with: progress) }
     }
 
-    /// A transfer is over.
+    /// Handles the end of a transfer.
     func finished(_ row: Resource) async {
         let error =
             row.state == .completed ? nil : MCError(EarshotError(row.error ?? .unavailable, row.errorMessage ?? "the transfer failed"))
@@ -127,7 +127,7 @@ extension PeerEngine {
             self.held[row.peerID, default: []].append { await $0.finished(row) }
             return
         }
-        // What is small may be there before anything was said of it.
+        // A small resource may be complete before any progress was reported.
         await self.moved(row)
         guard let download = self.downloads.removeValue(forKey: row.id) else { return }
         download.progress.ended()
@@ -141,10 +141,10 @@ extension PeerEngine {
             return
         }
         do throws(EarshotError) {
-            // Where the node has it already: the file system of `/tmp` may be a small one in memory.
+            // In a directory of the node, because the file system of `/tmp` may be a small one in memory.
             let place = try TemporaryDirectory()
             let path = try await node.publishContent(row.id, into: place.path)
-            // Gone after the callback, unless the program has moved it.
+            // The directory is deleted after the callback, unless the program has moved the file.
             session.call(pair.token, then: { withExtendedLifetime(place) {} }) {
                 $1.session(
                     $0, didFinishReceivingResourceWithName: name, fromPeer: peer, at: URL(fileURLWithPath: path), withError: nil)
@@ -158,7 +158,7 @@ extension PeerEngine {
         _ = try? await node.removeResource(row.id)
     }
 
-    /// A peer is gone, and what it was sending or to get with it.
+    /// Ends the transfers of a peer that is gone.
     func endTransfers(of pair: Pair) {
         let (peer, session) = (pair.peer, self.sessions[pair.token]?.value)
         for (key, transfer) in self.uploads where transfer.peer == peer.id {

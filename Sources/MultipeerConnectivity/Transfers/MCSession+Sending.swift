@@ -27,7 +27,7 @@ extension MCSession {
 
     private func sendReliable(_ data: Data, to peers: [MCPeerID]) throws {
         let outgoing = OutgoingData(data)
-        // The other side joins parts as they come: none of what another thread sends may come between them.
+        // The other side joins parts in the order of arrival, so data from another thread must not come between them.
         try self.turn.withLock { _ in
             let token = try self.reserve(outgoing.cost, for: peers)
             guard let node = self.owner.engine.nodeInUse.withLock({ $0 }) else { throw MCError(.notConnected) }
@@ -37,7 +37,7 @@ extension MCSession {
                     node.submit(draft) { [weak self] outcome in
                         guard let self else { return }
                         self.release(cost, of: peer.id, token)
-                        // What is reliable comes in order or not at all: a gap ends the connection.
+                        // Reliable data arrives in order or not at all, so a gap ends the connection.
                         if !outcome.isDelivered { self.owner.engine.post { await $0.decide { $0.leave(peer.id, of: token) } } }
                     }
                 }
@@ -46,19 +46,19 @@ extension MCSession {
     }
 }
 
-/// Data on its way out: one message, or several where it is long.
+/// Data to send, in one message or in several.
 struct OutgoingData {
-    /// The most bytes of one call, and that a peer may have to take.
+    /// The maximum size of the data of one call, and of a peer's unacknowledged data, in bytes.
     static let limit = 64 << 20
-    /// The most bytes of one message.
+    /// The maximum size of one message, in bytes.
     static let partLimit = 1 << 20
-    /// What a message takes beside its bytes.
+    /// The cost of a message besides its bytes.
     private static let overhead = 512
-    /// Of the last part, and of what is one message.
+    /// The content type of the last part, and of data in one message.
     static let contentType = "application/octet-stream"
-    /// Of the parts before.
+    /// The content type of the earlier parts.
     static let partType = "application/vnd.earshot.multipeer.part"
-    /// As long as the node lets one wait: the connection decides.
+    /// The longest timeout that the node allows, because only the connection limits the delivery.
     private static let timeout: Duration = .seconds(86_400)
 
     let data: Data
@@ -67,7 +67,7 @@ struct OutgoingData {
 
     private var count: Int { max(1, (self.data.count + Self.partLimit - 1) / Self.partLimit) }
 
-    /// What it counts against ``limit``: a call with the most bytes fits where nothing else is under way.
+    /// The cost that counts towards ``limit``. A call with the maximum size fits if nothing else is in flight.
     var cost: Int { min(self.data.count + self.count * Self.overhead, Self.limit) }
 
     static func cost(of draft: MessageDraft) -> Int { draft.body.readableBytes + Self.overhead }
@@ -85,12 +85,12 @@ struct OutgoingData {
     }
 }
 
-/// The parts of data that have come.
+/// The received parts of data.
 struct IncomingParts {
     private(set) var data = Data()
     private var count = 0
 
-    /// Adds a part; whether it is the next one, and not too much.
+    /// Adds a part. Returns whether it is the next one, and within the limit.
     mutating func add(_ body: ByteBuffer, contentType: String) -> Bool {
         guard contentType == "\(OutgoingData.partType); n=\(self.count)", self.data.count + body.readableBytes <= OutgoingData.limit else {
             return false
@@ -100,7 +100,7 @@ struct IncomingParts {
         return true
     }
 
-    /// The whole, with its last part; `nil` where that is too much.
+    /// Returns the complete data with its last part; `nil` if it exceeds the limit.
     func whole(with body: ByteBuffer) -> Data? {
         guard self.data.count + body.readableBytes <= OutgoingData.limit else { return nil }
         return self.data + Data(body.readableBytesView)

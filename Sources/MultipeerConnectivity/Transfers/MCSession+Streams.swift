@@ -4,7 +4,7 @@ import NIOCore
 import Synchronization
 
 extension MCSession {
-    /// The longest name of a stream, in bytes of UTF-8.
+    /// The maximum length of a stream's name, in bytes of UTF-8.
     static let streamNameLimit = 255
 
     func openStream(named streamName: String, to peerID: MCPeerID) throws -> OutputStream {
@@ -26,7 +26,7 @@ extension MCSession {
     }
 }
 
-/// What a program writes into a stream.
+/// The bytes that a program writes into a stream.
 private struct WrittenBytes: AsyncSequence, Sendable {
     let buffer: StreamBuffer
 
@@ -39,7 +39,7 @@ private struct WrittenBytes: AsyncSequence, Sendable {
 }
 
 extension PeerEngine {
-    /// A stream of a peer's waits to be accepted.
+    /// Handles that a peer's stream waits to be accepted.
     func opened(_ stream: ByteStream) async {
         guard stream.direction == .incoming, let node = try? self.started() else { return }
         guard let (pair, session) = self.member(stream.peerID) else {
@@ -51,17 +51,17 @@ extension PeerEngine {
             return
         }
         guard let content = try? await node.acceptStream(stream.id) else { return }
-        // The program's from the callback on: nothing here touches it afterwards but by its buffer.
+        // From the callback on, the stream belongs to the program. This function then uses only its buffer.
         nonisolated(unsafe) let input = PeerInputStream()
         let buffer = input.buffer
-        // A writer at rest hears at once of a reader that has closed the stream.
+        // Lets an idle writer learn immediately that the reader has closed the stream.
         buffer.whenBroken { content.abandon() }
         Task {
             do throws(EarshotError) {
                 while let bytes = try await content.next() {
                     guard await buffer.add(bytes) else { return content.abandon() }
                 }
-                // The writer hears that all was taken once the program has.
+                // The writer learns that everything was taken only after the program has taken it.
                 buffer.finish()
                 await buffer.drained()
                 try await content.finish()
@@ -75,7 +75,7 @@ extension PeerEngine {
 }
 
 extension MCError {
-    /// The same in this module's words.
+    /// Creates the corresponding error of this module.
     init(_ error: EarshotError) {
         let code: Code =
             switch error.code {

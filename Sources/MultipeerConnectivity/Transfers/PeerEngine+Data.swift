@@ -2,9 +2,9 @@ import Earshot
 import Foundation
 import NIOCore
 
-/// Data and introductions that come in.
+/// Received data and introductions.
 extension PeerEngine {
-    /// What an event tells of: it may have been found in the inbox before.
+    /// Handles a message from an event, unless it was already found in the inbox.
     func receivedByEvent(_ message: Message) async {
         if !self.caughtUp.contains(MessageKey(message)) { await self.received(message) }
     }
@@ -26,7 +26,7 @@ extension PeerEngine {
         if message.contentType.hasPrefix(OutgoingData.partType) {
             await self.markRead(message)
             var parts = self.parts[id] ?? IncomingParts()
-            // Something that was reliable is missing.
+            // Some reliable data is missing.
             guard parts.add(message.body, contentType: message.contentType) else { return await self.decide { $0.end(id) } }
             self.parts[id] = parts
             return
@@ -40,7 +40,7 @@ extension PeerEngine {
         }
         guard let data = whole, let session = self.sessions[pair.token]?.value else { return await self.decide { $0.end(id) } }
         let peer = pair.peer
-        // The sender hears that it is there once the program has had it.
+        // The sender learns of the receipt after the program has received the data.
         session.call(pair.token, then: { [weak self] in self?.post { await $0.markRead(message) } }) {
             $1.session($0, didReceive: data, fromPeer: peer)
         }
@@ -52,7 +52,7 @@ extension PeerEngine {
         self.underWay.remove(MessageKey(message))
     }
 
-    /// Events were lost: what is unread and not under way is what they told of.
+    /// Handles unread messages that are not being delivered, after their events were lost.
     func catchUpOnMessages() async {
         self.caughtUp = []
         guard let node = try? self.started() else { return }
@@ -73,7 +73,7 @@ extension PeerEngine {
         ) { _ in }
     }
 
-    /// What another machine needs to connect to us.
+    /// Returns the data with which another machine can connect to this peer.
     func connectionData() async throws -> Data {
         let status = await (try self.started()).status()
         let place = ConnectionData(id: self.id, addresses: Array(status.addresses.prefix(Introduction.addressLimit)))
@@ -81,7 +81,7 @@ extension PeerEngine {
     }
 }
 
-/// Which message: two senders may use one id.
+/// The key of a message. Two senders may use the same id.
 struct MessageKey: Hashable {
     private let id: MessageID
     private let sender: PeerID
@@ -92,12 +92,12 @@ struct MessageKey: Hashable {
     }
 }
 
-/// Who a peer is, and where, as programs hand it on by means of their own.
+/// A peer's id and addresses, which programs exchange by their own means.
 struct ConnectionData: Codable, Sendable {
     var id: PeerID
     var addresses: [String]
 
-    /// The longest one that is read, in bytes.
+    /// The maximum size of received data, in bytes.
     private static let limit = 4096
 
     init(id: PeerID, addresses: [String]) {

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// What a program's end of a stream has in common in both directions: whether it is open, whom it tells, and where.
+/// The common part of a program's streams in both directions: the state, the delegate, and the run loops.
 private final class StreamFace: Sendable {
     private struct State: @unchecked Sendable {
         var isOpen = false
@@ -16,7 +16,7 @@ private final class StreamFace: Sendable {
     let events: RunLoopEvents
     let buffer: StreamBuffer
 
-    /// `tell` is called on the stream's run loops, when something may have changed.
+    /// Creates the common part. `tell` is called on the stream's run loops, when something may have changed.
     init(tell: @escaping @Sendable () -> Void) {
         let events = RunLoopEvents(look: tell)
         self.events = events
@@ -39,14 +39,14 @@ private final class StreamFace: Sendable {
         self.events.wake()
     }
 
-    /// Nothing is told any more; `settle` says what becomes of the bytes.
+    /// Closes the stream. Nothing is reported afterwards. `settle` decides about the remaining bytes.
     func close(_ settle: (StreamBuffer) -> Void) {
         self.state.withLock { $0.isClosed = true }
         settle(self.buffer)
         self.events.end()
     }
 
-    /// As far as both directions go: an input stream may be at its end besides.
+    /// The status as far as it is common to both directions. An input stream may also be at its end.
     var status: Stream.Status {
         let (isOpen, isClosed) = self.state.withLock { ($0.isOpen, $0.isClosed) }
         if isClosed { return .closed }
@@ -54,7 +54,7 @@ private final class StreamFace: Sendable {
         return isOpen ? .open : .notOpen
     }
 
-    /// The delegate of an open stream, which has been told of its opening.
+    /// Returns the delegate of an open stream, after it was told of the opening.
     func listener(of stream: Stream) -> (any StreamDelegate)? {
         let (delegate, tellsOpening) = self.state.withLock { state -> ((any StreamDelegate)?, Bool) in
             guard state.isOpen, !state.isClosed else { return (nil, false) }
@@ -65,7 +65,7 @@ private final class StreamFace: Sendable {
         return delegate
     }
 
-    /// Whether the end is still to be told: once.
+    /// Returns whether the end still has to be reported, which happens once.
     func tellsEnd() -> Bool {
         self.state.withLock { state in
             defer { state.isEndTold = true }
@@ -74,7 +74,7 @@ private final class StreamFace: Sendable {
     }
 }
 
-/// Bytes that a program writes, on their way to a peer. Writing waits where the peer is slower, unless there is room.
+/// Bytes that a program writes for a peer. A write blocks if the peer is slower, unless there is room.
 final class PeerOutputStream: OutputStream {
     private let face: StreamFace
     var buffer: StreamBuffer { self.face.buffer }
@@ -125,7 +125,7 @@ final class PeerOutputStream: OutputStream {
     }
 }
 
-/// Bytes of a peer, for a program to read. Reading waits, unless there are some.
+/// Bytes from a peer for a program. A read blocks, unless there are bytes.
 final class PeerInputStream: InputStream {
     private let face: StreamFace
     var buffer: StreamBuffer { self.face.buffer }
@@ -149,7 +149,7 @@ final class PeerInputStream: InputStream {
 
     override func open() { self.face.open() }
 
-    /// What has not been read is not wanted.
+    /// Closes the stream, and drops the unread bytes.
     override func close() {
         self.face.close { $0.end($0.isAtEnd ? .inOrder : .broken(MCError(.cancelled, "the reader has closed the stream"))) }
     }

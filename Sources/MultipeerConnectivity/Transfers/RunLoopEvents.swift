@@ -1,11 +1,12 @@
 import Foundation
 
-/// Calls a stream's delegate on the run loops that the stream is scheduled in.
+/// Calls a stream's delegate on the run loops in which the stream is scheduled.
 ///
-/// Foundation's own streams never do on Linux. A source keeps a loop from ending, and has `run(mode:before:)` return once it was handled, as a stream does on
-/// Apple's systems. Signalling one does not wake a loop that sleeps, nor does `RunLoop.perform`; a timer that is added to it does.
+/// Foundation's own streams never do that on Linux. A source keeps a loop from ending, and makes `run(mode:before:)` return after it was
+/// handled, like a stream on Apple's systems. Signalling a source does not wake up a sleeping loop, and neither does `RunLoop.perform`.
+/// Adding a timer does.
 final class RunLoopEvents: @unchecked Sendable {
-    /// Foundation's only source on Linux that is public: made for XCTest, and in every release since.
+    /// Foundation's only public source on Linux. It was made for XCTest, and every release since then has it.
     private final class Source: RunLoop._Source {
         private let look: @Sendable () -> Void
 
@@ -25,9 +26,9 @@ final class RunLoopEvents: @unchecked Sendable {
 
     private let lock = NSLock()
     private var places: [Place] = []
-    /// A loop will come to it.
+    /// Whether a loop will handle the events.
     private var isDue = false
-    /// Looks at the stream, and calls its delegate.
+    /// Checks the stream, and calls its delegate.
     private let look: @Sendable () -> Void
 
     init(look: @escaping @Sendable () -> Void) { self.look = look }
@@ -56,18 +57,18 @@ final class RunLoopEvents: @unchecked Sendable {
         for place in gone { place.source.invalidate() }
     }
 
-    /// The stream is over: no loop waits for it.
+    /// Removes the sources when the stream is over, so that no loop waits for it.
     func end() {
         let gone = self.lock.withLock { () -> [Place] in
             defer { self.places = [] }
             return self.places
         }
         for place in gone { place.source.invalidate() }
-        // A loop that has nothing else to wait for finds that out when it wakes.
+        // Wakes up each loop, so that it ends if it has nothing else to wait for.
         for place in gone { place.loop.add(Timer(timeInterval: 0, repeats: false) { _ in }, forMode: place.mode) }
     }
 
-    /// Something may have changed: the delegate is called soon, once for all that has.
+    /// Schedules a call of the delegate after a possible change. One call covers all changes until then.
     func wake() {
         Self.wake(
             self.lock.withLock {

@@ -2,12 +2,12 @@ import Foundation
 import NIOCore
 import Synchronization
 
-/// Bytes between a program's thread and the node: bounded, so that the slower side holds the faster one up.
+/// A bounded buffer between a program's thread and the node, with which the slower side delays the faster one.
 final class StreamBuffer: Sendable {
-    /// The most bytes that wait.
+    /// The maximum number of waiting bytes.
     static let capacity = 256 * 1024
 
-    /// How the far end stands for the program.
+    /// The end of the stream for the program.
     enum End: Equatable {
         case inOrder
         case broken(MCError)
@@ -15,20 +15,20 @@ final class StreamBuffer: Sendable {
 
     private struct State {
         var bytes = ByteBuffer()
-        /// No byte will be added.
+        /// Whether no more bytes will be added.
         var isFinished = false
-        /// No byte will be taken, and why.
+        /// The reason why no more bytes will be taken.
         var end: End?
         var reader: CheckedContinuation<Void, Never>?
         var writer: CheckedContinuation<Void, Never>?
-        /// Called once where it breaks.
+        /// Called once if the stream breaks.
         var broken: (@Sendable () -> Void)?
     }
 
-    /// Guards the state, and wakes threads that wait.
+    /// Protects the state, and wakes up waiting threads.
     private let condition = NSCondition()
     private nonisolated(unsafe) var state = State()
-    /// Told whenever the program may be able to go on.
+    /// Called when the program may be able to continue.
     private let changed: @Sendable () -> Void
 
     init(changed: @escaping @Sendable () -> Void) { self.changed = changed }
@@ -42,9 +42,9 @@ final class StreamBuffer: Sendable {
         return body(&self.state)
     }
 
-    // MARK: What a thread does
+    // MARK: Calls from a thread
 
-    /// Adds up to as many bytes as there is room for, and waits for room for one; 0 where nobody takes any more, -1 where it broke.
+    /// Adds as many bytes as fit, and waits for room for at least one. Returns 0 if no more are taken, -1 if the stream is broken.
     func write(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard !bytes.isEmpty else { return 0 }
         self.condition.lock()
@@ -61,7 +61,7 @@ final class StreamBuffer: Sendable {
         return count
     }
 
-    /// Takes bytes, and waits for one; 0 at the end, -1 where it broke before.
+    /// Takes bytes, and waits for at least one. Returns 0 at the end, -1 if the stream is broken.
     func read(into space: UnsafeMutableRawBufferPointer) -> Int {
         guard !space.isEmpty else { return 0 }
         self.condition.lock()
@@ -81,22 +81,22 @@ final class StreamBuffer: Sendable {
         return isBroken ? -1 : count
     }
 
-    /// Whether ``write(_:)`` would not wait.
+    /// Whether ``write(_:)`` would not block.
     var hasRoom: Bool { self.change { $0.end != nil || $0.isFinished || $0.bytes.readableBytes < Self.capacity } }
-    /// Whether ``read(into:)`` would not wait.
+    /// Whether ``read(into:)`` would not block.
     var hasBytes: Bool { self.change { $0.bytes.readableBytes > 0 || $0.isFinished || $0.end != nil } }
     /// Whether all bytes were taken and no more will come.
     var isAtEnd: Bool { self.change { $0.bytes.readableBytes == 0 && ($0.isFinished || $0.end != nil) } }
-    /// Why it broke.
+    /// The error of a broken stream.
     var error: MCError? {
         self.change { state in
             if case .broken(let error)? = state.end { error } else { nil }
         }
     }
 
-    // MARK: What both do
+    // MARK: Calls from both
 
-    /// No byte will be added: whoever reads comes to the end.
+    /// Marks that no more bytes will be added. The reader then reaches the end.
     func finish() {
         let (reader, writer) = self.change { state in
             state.isFinished = true
@@ -107,7 +107,7 @@ final class StreamBuffer: Sendable {
         self.changed()
     }
 
-    /// No byte will be taken, or none is to come: what waits is dropped where it broke.
+    /// Ends the buffer: no more bytes will be taken or added. If the stream is broken, waiting bytes are dropped.
     func end(_ end: End) {
         let (reader, writer, broken) = self.change { state in
             if state.end == nil { state.end = end }
@@ -119,7 +119,7 @@ final class StreamBuffer: Sendable {
         self.changed()
     }
 
-    /// Has something done once where the stream breaks, or has broken.
+    /// Calls `act` once when the stream breaks, or immediately if it is broken.
     func whenBroken(_ act: @escaping @Sendable () -> Void) {
         let isBroken = self.change { state in
             guard case .broken? = state.end else {
@@ -131,11 +131,11 @@ final class StreamBuffer: Sendable {
         if isBroken { act() }
     }
 
-    // MARK: What a task does
+    // MARK: Calls from a task
 
-    /// Bytes that the program has written; `nil` at the end.
-    /// - Throws: where the program has let go of the stream before its end; `CancellationError` where the task is cancelled, since nothing is sent
-    ///   any more.
+    /// Waits for bytes from the program and returns them; `nil` at the end.
+    /// - Throws: an error if the program has released the stream before its end; `CancellationError` if the task is cancelled, because
+    ///   nothing is sent any more.
     func next() async throws -> ByteBuffer? {
         while true {
             let step = self.change { state -> Result<ByteBuffer?, MCError>? in
@@ -167,7 +167,7 @@ final class StreamBuffer: Sendable {
         }
     }
 
-    /// Hands the program bytes, once it has taken most of those before; whether it still wants any.
+    /// Passes bytes to the program, after it has taken most of the earlier ones. Returns whether it wants more.
     func add(_ bytes: ByteBuffer) async -> Bool {
         while self.change({ $0.end == nil && $0.bytes.readableBytes >= Self.capacity }) {
             await withCheckedContinuation { continuation in
@@ -188,7 +188,7 @@ final class StreamBuffer: Sendable {
         return isWanted
     }
 
-    /// Waits until the program has taken everything, or wants no more.
+    /// Waits until the program has taken everything or wants no more.
     func drained() async {
         while self.change({ $0.end == nil && $0.bytes.readableBytes > 0 }) {
             await withCheckedContinuation { continuation in

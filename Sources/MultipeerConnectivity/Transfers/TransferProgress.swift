@@ -7,7 +7,7 @@ final class TransferProgress: Progress, @unchecked Sendable {
     private let last = Mutex<UInt64>(0)
 
     init(bytes: UInt64) {
-        // Of the progress that is current on the program's thread, where the program sends; the engine's tasks have none.
+        // The parent is the current progress on the thread of a sending program. The engine's tasks have none.
         super.init(parent: Progress.current(), userInfo: nil)
         self.totalUnitCount = Int64(clamping: bytes)
         self.isPausable = false
@@ -41,8 +41,8 @@ final class TransferProgress: Progress, @unchecked Sendable {
 }
 
 extension Progress {
-    /// How far it is, from 0 to 1, now and whenever that changes, until it is over: in the place of key-value observing, which is not there on Linux. A reader
-    /// that is slow gets the latest. Of a progress of another origin only its present state.
+    /// The completed fraction, from 0 to 1: the current value, and then each change until the end. It replaces key-value observing, which
+    /// Linux does not have. A slow reader gets the latest value. For a progress from elsewhere, only the current value is returned.
     public var updates: AsyncStream<Double> {
         let (stream, continuation) = AsyncStream<Double>.makeStream(bufferingPolicy: .bufferingNewest(1))
         if let own = self as? TransferProgress {
