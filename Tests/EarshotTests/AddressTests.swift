@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func linkLocalGoesByItsZone() throws {
-        // Only a zone that this machine has resolves at all, so the one that every machine has stands in.
+        // Only an existing zone can be resolved. Every machine has this one.
         let link = LocalLinks(links: [.init(interface: "lo", address: [127, 0, 0, 1], prefix: [255, 0, 0, 0])])
         let here = try #require(PeerAddress(host: "fe80::1", interface: "lo", port: 1))
         #expect(here.zone == "lo")
@@ -113,7 +113,7 @@ import Testing
     @Test func discoveryPairBytes() {
         #expect(self.isValid(["k": String(repeating: "v", count: EarshotLimits.discoveryPairBytes - 2)]))
         #expect(!self.isValid(["k": String(repeating: "v", count: EarshotLimits.discoveryPairBytes - 1)]))
-        // Bytes count, not characters.
+        // The limit is in bytes, not characters.
         #expect(!self.isValid(["k": String(repeating: "é", count: 127)]))
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Earshot
 
-/// Peers whose certificate one of our authorities has signed are trusted, over TLS and within its dates.
+/// Trust in peers whose certificates were signed by a configured authority: over TLS, and within the certificates' dates.
 @Suite struct AuthorityTests {
     private func vouch(_ files: (certificate: String, privateKey: String), _ roots: [String]) throws -> Date? {
         try self.vouch(for: Identity.load(certificate: files.certificate, privateKey: files.privateKey, now: .distantPast), roots)
@@ -30,21 +30,21 @@ import Testing
         let directory = try StateDirectory()
         let authority = try TestAuthority("ca")
         let root = try authority.file(in: directory)
-        // Another authority, of the same name.
+        // Another authority with the same name.
         #expect(try self.vouch(TestAuthority("ca").issue("mallory", in: directory), [root]) == nil)
         #expect(try self.vouch(authority.issue("old", days: -9 ... -1, in: directory), [root]) == nil)
         #expect(try self.vouch(authority.issue("young", days: 1...9, in: directory), [root]) == nil)
         #expect(try self.vouch(authority.intermediate("gone", days: -9 ... -1).issue("late", in: directory), [root]) == nil)
         let past = try TestAuthority("past", days: -9 ... -1)
         #expect(try self.vouch(past.issue("heir", in: directory), [past.file(in: directory)]) == nil)
-        // The end of the chain that ends first counts.
+        // The certificate that expires first determines the end of the chain.
         let soon = try self.vouch(authority.issue("soon", days: -1...2, in: directory), [root])
         #expect(try #require(soon).timeIntervalSinceNow < 2.1 * 86_400)
         let own = try Identity.load(from: directory.path)
         #expect(try self.vouch(for: own, [root]) == nil)
     }
 
-    /// A peer may show what it likes, a person is told.
+    /// A peer may present any chain; a user is told if it is too long.
     @Test func chainLimit() throws {
         let directory = try StateDirectory()
         var authority = try TestAuthority("ca")
@@ -110,9 +110,9 @@ import Testing
         #expect(seen.trust == .trusted && seen.trustSource == .authority && seen.trustExpiresAt != nil)
         let policy = try await bob.node.explainPolicy("alice")
         #expect(policy.decisions.first { $0.action == .invite }?.reason.contains("identity.authorities") == true)
-        // By no decision: what is kept is not trust.
+        // Without a decision, the trust is not persisted.
         #expect(try await self.trust(of: bob, at: alice).trust == .unknown)
-        // A person's word counts for more.
+        // A user's decision has precedence.
         _ = try await bob.node.setTrust(.blocked, for: alice.node.id.description)
         #expect(try await self.trust(of: alice, at: bob).trust == .blocked)
         await alice.stop()
@@ -146,7 +146,7 @@ import Testing
         await bob.stop()
     }
 
-    /// The chain is good, and another key presents it: TLS would not let it, and the handshake goes by the key.
+    /// The chain is valid, but another key presents it. TLS would refuse it, and the handshake checks the key.
     @Test func aStrangersCertificateEarnsNothing() async throws {
         let directory = try StateDirectory()
         let authority = try TestAuthority("ca")

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Earshot
 
-/// A body as HTTP brings it: NIO's own sequence, which ends the process where two tasks read it at once. Its producer goes on reading
-/// with ``reader`` once the call has returned, as the server does.
+/// A body like those of HTTP requests: NIO's sequence, which crashes the process if two tasks read it at once. Its producer continues to
+/// read with ``reader`` after the call has returned, like the server.
 struct SharedBody: AsyncSequence, Sendable {
     typealias Producer = NIOThrowingAsyncSequenceProducer<
         ByteBuffer, any Error, NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark, Delegate
@@ -20,7 +20,7 @@ struct SharedBody: AsyncSequence, Sendable {
         @concurrent func next() async throws -> ByteBuffer? { try await self.producer.next() }
     }
 
-    /// The one iterator that there may be; every reader has a copy.
+    /// The only iterator; every reader has a copy.
     nonisolated(unsafe) let reader: Producer.AsyncIterator
     let source: Producer.Source
 
@@ -35,7 +35,7 @@ struct SharedBody: AsyncSequence, Sendable {
 
     func bring(_ text: String) { _ = self.source.yield(ByteBuffer(string: text)) }
 
-    /// Reads on, as its owner does afterwards: here it has nothing more to say, for its reader was cancelled.
+    /// Continues reading, as the owner does afterwards. The sequence has ended, because its reader was cancelled.
     @concurrent func isOver() async -> Bool { (try? await self.reader.next()) == nil }
 }
 
@@ -56,7 +56,7 @@ struct SharedBody: AsyncSequence, Sendable {
     @Test func aReaderThatWaitsIsWokenByTheTransfersEnd() async throws {
         let feed = BodyFeed()
         let body = SharedBody()
-        // One is taken, one lies between the two, and for the third there is no room.
+        // The feed takes one piece and holds one. There is no room for the third.
         for text in ["one", "two", "three"] { body.bring(text) }
         async let reading: Void = feed.read(body)
         #expect(try await feed.next() == ByteBuffer(string: "one"))
@@ -92,7 +92,7 @@ struct SharedBody: AsyncSequence, Sendable {
         #expect(try await feed.next() == ByteBuffer(string: "one"))
         reading.cancel()
         await reading.value
-        // What came before may be there; then the failure is.
+        // Earlier pieces may still be read before the failure.
         let error = await #expect(throws: EarshotError.self) { while try await feed.next() != nil {} }
         #expect(error?.code == .cancelled)
     }

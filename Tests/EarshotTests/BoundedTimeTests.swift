@@ -5,9 +5,9 @@ import Testing
 
 @testable import Earshot
 
-/// Times stay within the years 1 to 9999, whatever a peer, a row of an older version or this machine's clock says.
+/// Times are within the years 1 to 9999, whatever a peer, a row from an older version or this machine's clock reports.
 @Suite(.timeLimit(.minutes(1))) struct BoundedTimeTests {
-    /// What may be given, and what is made of it, in milliseconds since 1970.
+    /// Given times and their bounded values, in milliseconds since 1970.
     static let times: [(given: Int64, taken: Int64)] = [
         (.min, -62_135_596_800_000), (-62_135_596_800_001, -62_135_596_800_000), (-62_135_596_800_000, -62_135_596_800_000),
         (-62_135_596_799_999, -62_135_596_799_999), (-1, -1), (0, 0), (1_700_000_000_123, 1_700_000_000_123),
@@ -28,7 +28,7 @@ import Testing
         for (given, taken) in seconds { #expect(Date(timeIntervalSince1970: given).boundedMilliseconds == taken, "\(given)") }
     }
 
-    /// In every form in which a message comes: into the inbox, and to live readers, alone or in a run of unreliable ones.
+    /// In every form of a message: in the inbox, and for live readers, alone or in a run of unreliable messages.
     @Test func aMessagesTimeIsBoundedWhenItIsTaken() async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let peer = try await RawPeer(to: bob)
@@ -60,7 +60,7 @@ import Testing
         await bob.stop()
     }
 
-    /// Rows that an older version has stored as they came, in every column that holds a time.
+    /// Rows with unbounded times from an older version, in every column with a time.
     @Test(arguments: [Int64.min, -62_167_219_200_001, -1, 253_402_300_800_000, .max])
     func rowsAreBoundedWhenTheyAreLoaded(time: Int64) async throws {
         let directory = try StateDirectory()

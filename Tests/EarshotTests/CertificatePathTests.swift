@@ -8,7 +8,7 @@ import X509
 
 @testable import Earshot
 
-/// Chains that peers show: followed in their order and no further than it is worth, whatever is in them.
+/// Chains from peers are followed in order, with bounded work, whatever their content.
 @Suite struct CertificatePathTests {
     private let directory: StateDirectory
     private let root: TestHolder
@@ -22,7 +22,7 @@ import X509
         self.authorities = try CertificateAuthorities(paths: [self.root.file(in: self.directory)])
     }
 
-    /// Why the chain leads nowhere; `nil` where it leads to an authority.
+    /// Returns why the chain is refused; `nil` if it leads to an authority.
     private func fault(
         _ chain: [[UInt8]], of holder: TestHolder? = nil, at now: Date = Date(), under authorities: CertificateAuthorities? = nil
     ) throws -> CertificatePath.Fault? {
@@ -43,7 +43,7 @@ import X509
         #expect(line.count == EarshotLimits.chainCertificates)
         #expect(try self.fault(line) == nil)
         #expect(try self.fault(self.root.line(self.leaf)) == nil)
-        // What comes behind the one that the authority signed is not looked at: often it is the authority's own.
+        // Certificates after the one that the authority has signed are ignored. Often that is the authority's own.
         let pair = try self.root.line(self.leaf, levels[0])
         #expect(try self.fault(pair + [self.root.signs(self.root)]) == nil)
         #expect(try self.fault(pair + [TestHolder("stranger").signs(TestHolder("other"))]) == nil)
@@ -66,14 +66,14 @@ import X509
         #expect(try self.fault([line[0], line[2]]) == .noAuthority)
     }
 
-    /// The chains that made the search explode: seven of one name and key, each of which could have signed all others.
+    /// The chains that made the path search explode: seven certificates with one name and key, each of which could have signed all others.
     @Test func repeatedNamesAndKeysAreRefused() throws {
         let many = try TestHolder("many", .init(P521.Signing.PrivateKey()))
         let sevenOfOne = try (0..<7).map { try many.signs(many, days: -1...Double($0 + 1)) }
         #expect(try self.fault([many.signs(self.leaf)] + sevenOfOne) == .count)
         #expect(try self.fault([many.signs(self.leaf)] + sevenOfOne.prefix(3)) == .repeated)
         #expect(try self.fault([many.signs(self.leaf)] + sevenOfOne.prefix(1)) == .noAuthority)
-        // One key under two names, and one name with two keys.
+        // One key with two names, and one name with two keys.
         let key = try TestKey.p256.make()
         let (one, two) = (try TestHolder("one", key), try TestHolder("two", key))
         #expect(try self.fault(self.root.line(self.leaf, one, two)) == .repeated)
@@ -84,7 +84,7 @@ import X509
     }
 
     @Test func bytesAreBounded() throws {
-        // Ed25519, whose signatures are of one length.
+        // Ed25519, because its signatures have a fixed length.
         let signer = try TestHolder("signer", TestKey.ed25519.make())
         let authorities = try CertificateAuthorities(paths: [signer.file(in: self.directory)])
         func padded(_ count: Int) throws -> [UInt8] {
@@ -101,7 +101,7 @@ import X509
         #expect(try self.fault([padded(EarshotLimits.chainBytes - rest + 1)], under: authorities) == .size)
     }
 
-    /// As many authorities of one name as signatures are checked for a chain, and one more.
+    /// As many authorities with one name as signatures are checked per chain, and one more.
     @Test func signaturesAreBounded() throws {
         let namesakes = try (0...EarshotLimits.chainSignatures).map { _ in try TestHolder("namesake") }
         let authorities = try CertificateAuthorities(paths: namesakes.map { try $0.file(in: self.directory) })
@@ -127,7 +127,7 @@ import X509
             Critical(KeyUsage(keyCertSign: true))
         }
         #expect(try fault(maySign) == nil)
-        // A limit of none between it and a peer, and one is there.
+        // The authority allows no intermediate, and there is one.
         let deeper = [
             try between[0].signs(self.leaf), try between[1].signs(between[0]),
             try self.root.signs(between[1], as: TestHolder.authority(depth: 0)),
@@ -157,7 +157,7 @@ import X509
             NameConstraints(permittedDNSDomains: ["lab.example"], excludedDNSDomains: [])
         }
         #expect(try self.fault([between.signs(self.leaf), self.root.signs(between, as: limited)]) == .notUnderstood)
-        // An authority's own limits are found at the start.
+        // An authority's own constraints are detected at the start.
         let path = "\(self.directory.path)/limited.pem"
         let authority = try TestHolder("limited")
         try write(
@@ -189,10 +189,10 @@ import X509
         #expect(try self.fault([damaged]) != nil)
     }
 
-    /// The longest RSA key that is worked with, and one byte more, which the library does not read.
+    /// The longest supported RSA key, and one that is a byte longer, which the library cannot read.
     @Test func keysAreBounded() throws {
         func key(bits: Int) throws -> Certificate.PublicKey {
-            // Odd, and of that length; its factors are not needed.
+            // An odd number of this length; its factors are not needed.
             .init(try _RSA.Signing.PublicKey(n: [UInt8](repeating: 0xC1, count: bits / 8), e: [1, 0, 1] as [UInt8]))
         }
         let between = try TestHolder("between")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Earshot
 
-/// The thread on which chains are looked at, and how much may wait for it.
+/// The thread that validates chains, and the limit of its queue.
 @Suite struct ChainExaminerTests {
     private let directory: StateDirectory
     private let root: TestHolder
@@ -18,7 +18,7 @@ import Testing
         self.authorities = try CertificateAuthorities(paths: [self.root.file(in: self.directory)])
     }
 
-    /// A thread that holds still until it is told to go on.
+    /// Creates an examiner that waits for the gate.
     private func examiner(_ gate: DispatchSemaphore? = nil) throws -> ChainExaminer {
         try ChainExaminer(
             self.authorities,
@@ -67,7 +67,7 @@ import Testing
         let validations = (0..<EarshotLimits.waitingChains).map { _ in self.validation(examiner, shows: chain) }
         for validation in validations { #expect(validation.ask(for: key) { continuation.yield($0) } == .pending) }
         #expect(self.validation(examiner, shows: chain).ask(for: key) { continuation.yield($0) } == .refused)
-        // A connection that has ended costs no work, and hears nothing.
+        // A closed connection causes no work, and gets no answer.
         for validation in validations.dropFirst(2) { validation.withdraw() }
         gate.signal()
         var iterator = answers.makeAsyncIterator()

@@ -29,13 +29,13 @@ import Testing
         let waiting = Task { await changes.wait(after: seen) }
         waiting.cancel()
         #expect(await waiting.value == false)
-        // The others do.
+        // The other waiting tasks return.
         async let other = changes.wait(after: seen)
         changes.tell()
         #expect(await other)
     }
 
-    /// Two readers of one stream share what comes, and both hear of its end: an `AsyncStream` in their place ended the process.
+    /// Two readers of one stream share its bytes, and both learn of its end. An `AsyncStream` crashed the process in this case.
     @Test func twoReadersOfOneFlow() async throws {
         let flow = IncomingFlow(window: 1000, Timers(on: NIOAsyncTestingEventLoop())) { _ in }
         let read = { @Sendable () async throws -> Int in

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Earshot
 
-/// Two that dial each other at once: the slower of the two connections is given up before it supersedes the one that stands.
+/// Two peers dial each other at once: the slower connection is closed before it supersedes the existing one.
 @Suite struct ConnectedPeersTests {
     private let bench: HandlerBench
     private let connectedPeers = ConnectedPeers()
@@ -14,7 +14,7 @@ import Testing
 
     init() throws { self.bench = try HandlerBench() }
 
-    /// Dials the bench's responder, until neither has anything to say; what came of it.
+    /// Dials the bench's responder, and runs both sides until they are idle. Returns the result.
     private func dial(for purpose: ConnectionHandler.Purpose = .control) throws -> [String] {
         let identity = self.bench.initiator
         var hello = try makeHello(identity, "alice")
@@ -62,7 +62,7 @@ import Testing
         #expect(!self.isProvenThere(), "it was given no proof that could supersede the other one")
     }
 
-    /// One that is being closed keeps none from being made, and its end is counted once.
+    /// A closing connection does not prevent a new one, and its end is counted once.
     @Test func whatIsOverIsNotInTheWay() throws {
         let connection = try deadConnection(of: self.bench.responder.id, accounts: PeerAccounts())
         self.connectedPeers.note(.proven(connection))
@@ -76,7 +76,7 @@ import Testing
         #expect(try self.dial() == ["proven"])
     }
 
-    /// A data connection is made beside the control connection.
+    /// A data connection is made in addition to the control connection.
     @Test func dataConnectionsGoBesideIt() throws {
         self.connectedPeers.note(.proven(try deadConnection(of: self.bench.responder.id, accounts: PeerAccounts())))
         let ticket = DataTicket(transfer: .random(), token: DataToken())

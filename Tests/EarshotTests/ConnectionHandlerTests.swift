@@ -78,7 +78,7 @@ import Testing
         #expect(bench.end == .dead, "noticed within the 30 s that the design promises")
     }
 
-    /// The worst moment to fall silent is right after a check.
+    /// The longest silence begins directly after a check.
     @Test func deadAfterTheWorstMoment() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -86,12 +86,12 @@ import Testing
         try bench.send([.ping(1)])
         bench.advance(.seconds(24))
         #expect(bench.end == nil)
-        // With two seconds to spare for a busy machine.
+        // With two seconds of tolerance for a busy machine.
         bench.advance(.seconds(4))
         #expect(bench.end == .dead)
     }
 
-    /// Asked after `pingAfter`, dead after `deadAfter`, and not looked at when nothing can have come of it yet.
+    /// A connection is pinged after `pingAfter`, is dead after `deadAfter`, and is not checked before that.
     @Test func silenceAtItsEdges() {
         let (ping, dead, moment) = (TimeAmount(EarshotLimits.pingAfter), TimeAmount(EarshotLimits.deadAfter), TimeAmount.nanoseconds(1))
         let heard = NIODeadline.uptimeNanoseconds(1_000)
@@ -105,7 +105,7 @@ import Testing
         #expect(look(after: ping) == (.ask(UInt64(ping.nanoseconds)), SignsOfLife.interval))
         #expect(look(after: dead - moment) == (.ask(UInt64((dead - moment).nanoseconds)), SignsOfLife.interval))
         #expect(look(after: dead).verdict == .dead)
-        // Nothing was read, and the other side, which may wait for an answer, is not to take this one for dead.
+        // Nothing was read. The other side may wait for an answer, and must not consider this side dead.
         var signs = SignsOfLife(at: heard)
         let told = (Int64(0)..<5).map { signs.check(at: heard + ping * $0, isBehind: true) }
         for (index, said) in told.enumerated() {
@@ -114,7 +114,7 @@ import Testing
         #expect(ping * 2 < dead)
     }
 
-    /// The handler of a dial that never connects is taken out, and hears of no other end: nothing is told behind that.
+    /// The handler of a dial that never connects is removed without another end event, and emits nothing after that.
     @Test func aConnectionThatNeverWas() throws {
         let bench = try HandlerBench(isPlaintext: true, connects: false)
         let pipeline = bench.channel.pipeline.syncOperations
@@ -123,7 +123,7 @@ import Testing
         #expect(bench.settled.value == [])
     }
 
-    /// What was written may get out, and the other side may close too, for so long.
+    /// The time in which pending output is sent, and the other side may close too.
     @Test func closingTime() throws {
         let bench = try HandlerBench(isPlaintext: true)
         bench.advance(EarshotLimits.handshakeTime)
@@ -136,7 +136,7 @@ import Testing
         #expect(!bench.channel.isActive)
     }
 
-    /// What was on its way when the last word was said is read, and dropped; a peer that sends on is not read.
+    /// Input in flight at the time of closing is read and dropped. More input from the peer is not read.
     @Test func closingRead() throws {
         let bench = try HandlerBench(isPlaintext: true)
         bench.advance(EarshotLimits.handshakeTime)
@@ -162,7 +162,7 @@ import Testing
         #expect(bench.channel.isActive)
     }
 
-    /// A stranger has one turn at a time, of few frames; nothing more is decoded or read until the node has dealt with them.
+    /// A stranger has one turn at a time, with few frames. Nothing more is decoded or read until the node has handled them.
     @Test func strangersTurnWork() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -184,7 +184,7 @@ import Testing
         #expect(bench.accounts.bytes == 0)
     }
 
-    /// A peer in a session has longer ones, and one at a time as well.
+    /// A peer in a session has longer turns, also one at a time.
     @Test func turnWork() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -199,10 +199,10 @@ import Testing
         }
     }
 
-    /// So many unreliable messages, in runs that are taken together.
+    /// Returns unreliable messages, in runs that are taken together.
     private func unreliable(_ count: Int) -> [Frame] {
         (0..<count).map { number in
-            // The last run has what is left over.
+            // The last run contains the remainder.
             let run = min(number / FrameDecoder.shortestRun, count / FrameDecoder.shortestRun - 1)
             return .message(
                 MessageFrame(
@@ -211,7 +211,7 @@ import Testing
         }
     }
 
-    /// As many as fill a turn are taken for one; more wait for the next.
+    /// A turn has as many messages as fit. The rest waits for the next one.
     @Test func unreliableMessagesPerWork() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -224,7 +224,7 @@ import Testing
         #expect(bench.handedOnUnreliable == [FrameDecoder.shortestRun])
     }
 
-    /// They are handed on by themselves, and what comes behind them in the next turn.
+    /// Unreliable messages are passed on in their own event, and later frames in the next turn.
     @Test func unreliableMessagesAreATurn() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -240,7 +240,7 @@ import Testing
         #expect(bench.handedOn.map(\.frames) == [[last]], "in the next turn")
     }
 
-    /// What is answered without the node's help counts as well: other connections of the loop come in between.
+    /// Pings, which are answered without the node, also count: other connections of the loop run in between.
     @Test func pingsAreATurnToo() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -251,8 +251,8 @@ import Testing
         #expect(try bench.received().count == 1)
     }
 
-    /// What the kernel had when the peer ended the connection is bounded, to less where all together hold much; so is a piece of a large frame
-    /// of one in no session.
+    /// Input that was in the kernel when the peer ended the connection is bounded, with a lower limit if all connections together hold
+    /// much. The same applies to a piece of a large frame from a peer without a session.
     @Test(arguments: [false, true], [false, true]) func undecodedBytes(isCrowded: Bool, isMember: Bool) throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -261,11 +261,11 @@ import Testing
         let limit = isCrowded ? EarshotLimits.crowdedUnprocessedBytes : EarshotLimits.undecodedBytes
         let other = bench.accounts.account(of: peerID(9))
         if isCrowded { other.charge(EarshotLimits.allUnprocessedBytes) }
-        // One turn, and a little that waits for the next one.
+        // One turn, and a little more that waits for the next one.
         let first = (isMember ? EarshotLimits.turnWork : EarshotLimits.strangersTurnWork) / Frame.sessionEnd(.random()).work
         try bench.send((0..<first).map { _ in .sessionEnd(.random()) })
         bench.channel.embeddedEventLoop.run()
-        // Asked for, and put off until then.
+        // Requested, and deferred until then.
         bench.channel.read()
         var waiting = ByteBuffer()
         while waiting.readableBytes < limit { try FrameEncoder.encode(.sessionEnd(.random()), into: &waiting) }
@@ -277,7 +277,7 @@ import Testing
         if isCrowded { other.giveBack(EarshotLimits.allUnprocessedBytes) }
     }
 
-    /// What came before reading had to wait is decoded turn by turn, however much all together hold: the peer has not gone.
+    /// Input from before reading was suspended is decoded turn by turn, however much all connections hold, because the peer has not gone.
     @Test func whatWaitsForATurnIsNoneThatWasLeft() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -298,7 +298,7 @@ import Testing
         other.giveBack(EarshotLimits.allUnprocessedBytes)
     }
 
-    /// A turn that is waited for holds the handler, but nothing of what the peer has left.
+    /// A pending turn retains the handler, but none of the peer's input.
     @Test func whatWasLeftGoesWithTheConnection() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -316,12 +316,12 @@ import Testing
         bench.counter.held = []
         let before = bench.counter.reads
         var pings = 0
-        // As the socket would: one read, one delivery.
+        // Like the socket: one read, one delivery.
         while pings < 200_000 {
             let reads = bench.counter.reads
             bench.channel.read()
             guard bench.counter.reads > reads else { break }
-            // One by one: those of one read are answered in one write, which takes less.
+            // One at a time: pings of one read are answered in one write, which takes less memory.
             try bench.send([.ping(UInt64(pings))])
             bench.channel.embeddedEventLoop.run()
             pings += 1
@@ -343,7 +343,7 @@ import Testing
         return channel
     }
 
-    /// Who is refused may read why for so long.
+    /// The time in which a refused peer may read the reason.
     @Test func closingTime() throws {
         let channel = try self.channel(.none)
         let counter = HandlerBench.ReadCounter()

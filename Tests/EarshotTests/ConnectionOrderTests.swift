@@ -7,7 +7,7 @@ import Testing
 @testable import Earshot
 @testable import EarshotWire
 
-/// Frames go out in the order of the calls, wherever these come from.
+/// Frames are sent in the order of the calls, from whichever thread.
 @Suite(.timeLimit(.minutes(1))) struct ConnectionOrderTests {
     private final class Recorder: ChannelOutboundHandler, Sendable {
         typealias OutboundIn = [Frame]
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    /// Another thread has sent while the loop was busy, and the loop sends before it has got round to that.
+    /// Another thread has sent while the loop was busy. The loop then sends before it has executed that call.
     @Test func whatTheLoopSendsOvertakesNothing() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
@@ -53,7 +53,7 @@ import Testing
         try await sending.get()
         try await connection.write([.ping(3)]).get()
         #expect(frames.value == [.ping(1), .ping(2), .ping(3)])
-        // With nothing under way, at once.
+        // If no call is pending, the frame is sent immediately.
         try await loop.submit {
             connection.send([.ping(4)])
             #expect(frames.value.last == .ping(4))

@@ -4,19 +4,19 @@ import Testing
 
 @testable import Earshot
 
-/// The thread on which content is checked and brought to disk.
+/// The thread that verifies and syncs content.
 @Suite(.timeLimit(.minutes(1))) struct ContentSettlerTests {
-    /// A content of zeros that comes byte by byte, and ends once the test has seen what it waits for.
+    /// A content of zeros that is read byte by byte, and ends when the test allows it.
     private final class SlowSink: ResourceSink {
         private let begun: AsyncStream<Void>.Continuation?
         private let isOver = Atomic(false)
         private let reads = Atomic(0)
-        /// Where nothing comes in between, it ends too, and then says so.
+        /// The maximum size, at which the content ends even if nothing runs in between.
         private static let most = 100_000
 
         init(_ begun: AsyncStream<Void>.Continuation? = nil) { self.begun = begun }
 
-        /// Has it end; whether it was still being read.
+        /// Ends the content, and returns whether it was still being read.
         func end() -> Bool {
             self.isOver.store(true, ordering: .relaxed)
             return self.reads.load(ordering: .relaxed) < Self.most
@@ -39,7 +39,7 @@ import Testing
         IncomingContent(sink, id: .random(), size: 1 << 40, hash: try XXH3())
     }
 
-    /// That of a large file takes minutes: what is small is saved and checked in between.
+    /// Hashing a large file takes minutes. Small ones are saved and verified in between.
     @Test func nothingWaitsForTheDigestOfAnother() async throws {
         let settler = try ContentSettler()
         let (begun, start) = AsyncStream.makeStream(of: Void.self)

@@ -5,13 +5,13 @@ import Testing
 @testable import Earshot
 @testable import EarshotWire
 
-/// What may wait on either side of a data connection, at its edge.
+/// The limits of waiting bytes on either side of a data connection.
 @Suite(.timeLimit(.minutes(1))) struct DataConnectionLimitTests {
     private let channel = NIOAsyncTestingChannel()
     private let held = Box<[EventLoopPromise<Void>]>([])
     private let reads = Box(0)
 
-    /// Holds what is written, and counts what is asked for.
+    /// Holds writes, and counts reads.
     private final class Socket: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
         private let held: Box<[EventLoopPromise<Void>]>
@@ -42,7 +42,7 @@ import Testing
         return connection
     }
 
-    /// A writer goes on while less than so much waits for the socket, the headers of the frames included.
+    /// A writer continues while fewer bytes than the limit wait for the socket, including frame headers.
     @Test(arguments: [false, true]) func writing(_ isFull: Bool) async throws {
         let connection = try await self.connection()
         let header = WireLimits.frameHeaderLength
@@ -88,7 +88,8 @@ import Testing
         return self.reads.value == before + 1
     }
 
-    /// What a receiver may call back is kept: as much as its window. With a larger one a stream stays where nothing is kept.
+    /// Bytes that a receiver may request again are kept, up to the size of its window. With a larger window, a stream stays on the control
+    /// connection.
     @Test(arguments: [false, true]) func streamWindows(isAbove: Bool) async throws {
         let data = try await self.connection()
         let control = NIOAsyncTestingChannel()
@@ -102,7 +103,7 @@ import Testing
         try await self.channel.close()
     }
 
-    /// And while less than that does, before there is a reader: a peer may send before anybody here wants it.
+    /// The lower limit before there is a reader, because a peer may send before anyone reads.
     @Test func readingBeforeItsReader() async throws {
         let connection = try await self.connection()
         try await self.come(DataInbox.unreadLimit - 1)
@@ -115,7 +116,7 @@ import Testing
         try await self.channel.close()
     }
 
-    /// The socket is read while less than so much waits for the reader.
+    /// The socket is read while fewer bytes than the limit wait for the reader.
     @Test func reading() async throws {
         let connection = try await self.connection()
         try await self.come(1)
@@ -132,7 +133,7 @@ import Testing
         try await come(1)
         #expect(try await !isRead(), "with as much as the limit, nothing more is read")
         let before = self.reads.value
-        // Half of it makes room.
+        // Taking half of the bytes makes room.
         var taken = 0
         while taken <= EarshotLimits.dataInFlight / 2 { taken += try #require(try await connection.read()).readableBytes }
         try await eventually("it is read on") { self.reads.value == before + 1 }

@@ -8,14 +8,14 @@ import Testing
 
     private func put(_ count: Int) -> Bool { self.inbox.put(ByteBuffer(repeating: 0, count: count)) }
 
-    /// Takes one piece; whether that made room.
+    /// Takes one piece, and returns whether that made room.
     private func take() async throws -> Bool {
         var hasRoom = false
         _ = try await self.inbox.next { hasRoom = true }
         return hasRoom
     }
 
-    /// What comes while the reader is catching up must not make it forget that a writer waits for room.
+    /// Bytes that arrive while the reader catches up must not lose the note that a writer waits for room.
     @Test func whoeverWasToldToStopHearsOfRoom() async throws {
         #expect(self.put(32))
         #expect(self.put(64))
@@ -31,11 +31,11 @@ import Testing
         #expect(self.put(35))
         #expect(!self.put(1))
         #expect(try await self.take())
-        // Told once.
+        // Reported once.
         #expect(try await !self.take())
     }
 
-    /// Small pieces are gathered, large ones divided; nothing is lost, and nothing changes its place.
+    /// Small pieces are combined and large ones split. No byte is lost or reordered.
     @Test func whatComesIsWhatWent() async throws {
         let inbox = DataInbox(limit: .max)
         var sent = ByteBuffer()
@@ -56,7 +56,7 @@ import Testing
         #expect(sent.readableBytes == 0)
     }
 
-    /// A block that was given back while a reader still holds it is not written over.
+    /// A returned block that a reader still holds is not overwritten.
     @Test func whatIsHeldStays() async throws {
         let inbox = DataInbox(limit: .max)
         let full = ByteBuffer(repeating: 1, count: EarshotLimits.dataBlock)

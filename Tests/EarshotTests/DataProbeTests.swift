@@ -8,7 +8,7 @@ import Testing
     import Glibc
 #endif
 
-/// When the kernel asks whether the other end of a data connection still has it: the asking itself is the kernel's.
+/// The times at which the kernel probes the other end of a data connection. The kernel itself does the probing.
 @Suite struct DataProbeTests {
     @Test func dataProbes() async throws {
         let group = MultiThreadedEventLoopGroup.singleton

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Earshot
 
-/// How a data connection is read once it is attached: what a transfer takes of memory hangs on it.
+/// The read size of an attached data connection, which determines the memory of a transfer.
 @Suite struct DataReadTests {
     @Test(arguments: [(EarshotLimits.dataRead, true), (EarshotLimits.messagesRead, false)])
     func anAttachedConnectionIsReadInSmallPiecesOneByOne(limit: Int, isForData: Bool) async throws {

@@ -30,7 +30,7 @@ import Testing
         let edge = self.now + .seconds(WireLimits.dataTicketSeconds)
         #expect(self.tickets.claim(self.issue(), by: self.peer(), over: .tls, now: edge - .nanoseconds(1)) != nil)
         #expect(self.tickets.claim(self.issue(), by: self.peer(), over: .tls, now: edge) == nil)
-        // Old ones go with the next.
+        // Expired tickets are removed with the next one.
         _ = self.issue()
         self.tickets.expect(DataToken(), for: .random(), from: self.peer(), over: .tls, now: edge) { _ in }
         #expect(self.tickets.count == 1)

@@ -8,9 +8,10 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// The encryption preference between two nodes on loopback: what carries their session, and that a man in the middle cannot choose it.
+/// The encryption preference between two nodes on loopback: the transport of their session, and that an attacker in the middle cannot
+/// choose it.
 @Suite(.serialized, .timeLimit(.minutes(1))) struct EncryptionTests {
-    /// The invitation's end, with both ends stopped after `body`.
+    /// Returns the result of an invitation. Both nodes are stopped after `body`.
     private func invite(
         _ ours: EncryptionPreference, _ theirs: EncryptionPreference,
         _ body: (_ alice: TestNode, _ bob: TestNode, _ invitation: Invitation) async throws -> Void
@@ -67,7 +68,7 @@ import Testing
         #expect(await alice.node.sessions().first?.members.first?.protection == .encrypted)
         await first.stop()
 
-        // Bob dials, and is refused; alice dials, and does not follow him into plaintext.
+        // Bob dials and is refused. Alice dials and does not fall back to plaintext.
         let bob = try await TestNode("bob", in: first.state) { $0.encryption = .none }
         bob.sees(alice)
         alice.sees(bob)
@@ -79,7 +80,7 @@ import Testing
         #expect(await bob.node.lastDialMessage(of: alice.node.id)?.contains("does not take plaintext") == true)
         #expect(await alice.node.status().counts.connections == 0)
 
-        // Over a restart too.
+        // The same after a restart.
         await alice.stop()
         let again = try await TestNode("alice", in: alice.state) {
             $0.encryption = .optional
@@ -90,7 +91,7 @@ import Testing
 
         _ = try await again.node.setTrust(.unknown, for: bob.node.id.description)
         let sent = try await again.node.invite(bob.node.id.description, context: [], timeout: .seconds(30))
-        // Bob, who was away when it ended, still holds the session: that is his answer.
+        // Bob, who was absent when the session ended, still has it. His answer is that session.
         #expect(try await again.node.decided(sent.id).state == .accepted)
         #expect(await again.node.sessions().first?.members.first?.protection == .unprotected)
         await again.stop()
@@ -108,7 +109,7 @@ import Testing
         await bob.stop()
     }
 
-    /// A stranger's TLS is remembered too, and the store is not changed by it.
+    /// A stranger's use of TLS is remembered too, without a change of the store.
     @Test func aStrangerThatHasSpokenTLSIsRememberedInMemory() async throws {
         let bob = try await TestNode("bob") { $0.encryption = .optional }
         let before = bob.storeBytes()
@@ -137,7 +138,7 @@ import Testing
         await bob.stop()
     }
 
-    /// `optional` with `optional` or `required`, and a man in the middle who would have them talk in plaintext.
+    /// `optional` with `optional` or `required`, and an attacker in the middle who tries to enforce plaintext.
     @Test(arguments: [EncryptionPreference.optional, .required], StrippingProxy.Lie.allCases)
     func somebodyInBetweenIsFound(_ theirs: EncryptionPreference, _ lie: StrippingProxy.Lie) async throws {
         let alice = try await TestNode("alice") { $0.encryption = .optional }
@@ -156,7 +157,7 @@ import Testing
         #expect(await bob.node.invitations(all: true).isEmpty)
         #expect(await bob.node.peers().isEmpty)
         #expect(!proxy.sawAnInvitation)
-        // Without the proxy they still find TLS.
+        // Without the proxy, the two still agree on TLS.
         alice.discovery.tell(.reset(.embedded))
         alice.sees(bob)
         try await eventually("only the way past the proxy is known") {
@@ -170,7 +171,7 @@ import Testing
         await proxy.stop()
     }
 
-    /// A forged refusal has no power over `required`.
+    /// A forged refusal has no effect on `required`.
     @Test func requiredNeverSpeaksPlaintext() async throws {
         let alice = try await TestNode("alice")
         let bob = try await TestNode("bob") { $0.encryption = .optional }
@@ -186,7 +187,7 @@ import Testing
         await proxy.stop()
     }
 
-    /// Both dial at once, one in TLS first and one in plaintext.
+    /// Both dial at once, one with TLS first and one with plaintext.
     @Test(arguments: [(EncryptionPreference.optional, EncryptionPreference.none), (.none, .optional), (.none, .none)])
     func crossingDialsConverge(_ ours: EncryptionPreference, _ theirs: EncryptionPreference) async throws {
         let (alice, bob) = try await pair(
@@ -207,7 +208,8 @@ import Testing
         await bob.stop()
     }
 
-    /// A session whose peer comes back with another preference, which gives TLS, goes on over TLS; back again it is a downgrade.
+    /// The peer returns with another preference, which results in TLS, and the session continues over TLS. Changing the preference back is
+    /// a downgrade.
     @Test func aSessionFollowsThePreferences() async throws {
         let (alice, first) = try await pair(
             configureAlice: { $0.encryption = .optional }, configureBob: { $0.encryption = .none })
@@ -225,7 +227,8 @@ import Testing
         await alice.stop()
     }
 
-    /// What waits for a peer whose preference has changed so that nothing is left in common is told why, not only that time is over.
+    /// The peer's preference changes, so that none is in common. A waiting message then fails with that reason, and not only with a
+    /// timeout.
     @Test func aMessageToWhomNothingIsLeftInCommon() async throws {
         let (alice, first) = try await pair(
             configureAlice: { $0.encryption = .required }, configureBob: { $0.encryption = .optional })
@@ -241,7 +244,7 @@ import Testing
         await alice.stop()
     }
 
-    /// The same by a reload, which ends what the new preference does not yield.
+    /// The same with a reload, which ends connections that the new preference excludes.
     @Test func aReloadedPreferenceCountsForWhatStands() async throws {
         let (alice, bob) = try await pair(configureAlice: { $0.encryption = .none }, configureBob: { $0.encryption = .optional })
         try await bob.connected(to: alice)
@@ -253,7 +256,7 @@ import Testing
         #expect(try await alice.send("x", to: bob).recipients.map(\.status) == [.delivered])
         #expect(await bob.node.sessions().first?.members.first?.protection == .encrypted)
         #expect(await alice.node.status().encryption == .optional)
-        // And on to what leaves it alone.
+        // The next preference permits the existing connection.
         let standing = await alice.node.connection(to: bob.node.id)
         try await alice.reconfigure { $0.encryption = .required }
         #expect(try await alice.send("y", to: bob).recipients.map(\.status) == [.delivered])
@@ -262,7 +265,7 @@ import Testing
         await bob.stop()
     }
 
-    /// Frames of a plaintext connection come and go however the bytes are cut, and its last words arrive.
+    /// Frames of a plaintext connection are exchanged however the bytes are split, and its last frame arrives.
     @Test func aPlaintextPeerByHand() async throws {
         let bob = try await TestNode("bob") {
             $0.encryption = .none
@@ -282,13 +285,13 @@ import Testing
         let session = try await raw.join()
         try await raw.send(raw.message("hello", in: session))
         try await eventually("it is in the inbox") { try await bob.inbox() == ["hello"] }
-        // Bytes behind a violation do not take the refusal back.
+        // Bytes after a violation do not prevent the refusal from arriving.
         try? await raw.send(bytes: [0, 0, 0, 0, 0x7F] + [UInt8](repeating: 0xAA, count: 100_000))
         #expect(await raw.refusal() == .protocolViolation)
         await bob.stop()
     }
 
-    /// Our own proof, and our own hello, sent back in plaintext.
+    /// The node's own proof and hello, sent back in plaintext.
     @Test func reflectionInPlaintext() async throws {
         let bob = try await TestNode("bob") { $0.encryption = .none }
         let raw = try await RawPeer(to: bob, tls: false)
@@ -312,7 +315,7 @@ import Testing
         let ids = (0...EarshotLimits.rememberedTLSStrangers).map { PeerID(subjectPublicKeyInfo: [1, UInt8($0 & 0xFF), UInt8($0 >> 8)]) }
         for id in ids.dropLast() { memory.insert(id) }
         #expect(memory.contains(ids[0]))
-        // Seen again: the latest now.
+        // A repeated id becomes the most recent one.
         memory.insert(ids[0])
         memory.insert(ids[ids.count - 1])
         #expect(memory.contains(ids[0]) && !memory.contains(ids[1]) && memory.contains(ids[2]))

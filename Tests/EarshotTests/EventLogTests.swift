@@ -31,7 +31,7 @@ import Testing
         #expect(await self.all(log.subscribe(since: 0)).map(\.sequence) == Array(1...100))
         #expect(await self.all(log.subscribe(since: 97)).map(\.sequence) == [98, 99, 100])
         #expect(await self.all(log.subscribe()).isEmpty)
-        // A number that has not been given yet is of another run, of which nothing is known: all of this one's may have been missed.
+        // A number that this run has not reached belongs to another run, so the reader may have missed all events of this one.
         #expect(await self.all(log.subscribe(since: 101)).compactMap(self.gap) == [1...100])
         #expect(await self.all(log.subscribe(since: 100)).isEmpty)
     }
@@ -58,7 +58,7 @@ import Testing
         let events = await self.all(more.subscribe(since: 0))
         #expect(self.gap(events.first) == 1...1)
         #expect(events.map(\.sequence) == [1, 2, 3])
-        // The newest stays, however large.
+        // The newest event stays, whatever its size.
         let huge = self.log(1, cost: 10 * half)
         huge.finish()
         #expect(await self.all(huge.subscribe(since: 0)).map(\.sequence) == [1])
@@ -73,7 +73,7 @@ import Testing
         #expect(await self.all(log.subscribe(since: 3, epoch: "now")).map(\.sequence) == [4, 5])
     }
 
-    /// A reader from another run hears of the restart even if nothing has happened since.
+    /// A reader from another run learns of the restart even if there are no events since.
     @Test func anotherEpochIsAGapBeforeTheFirstEvent() async {
         let log = self.log(0)
         log.finish()
@@ -104,7 +104,7 @@ import Testing
         let reading = Task { await self.all(other) }
         ended.end()
         #expect(await waiting.value.isEmpty)
-        // Before it begins to wait, too; and nobody else's reads are touched.
+        // Also before it starts waiting. Other readers are not affected.
         #expect(await self.all(ended).isEmpty)
         self.append(to: log)
         log.finish()

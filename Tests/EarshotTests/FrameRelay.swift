@@ -3,7 +3,7 @@ import NIOCore
 
 @testable import Earshot
 
-/// One direction through a man in the middle: reads a side's frames, and passes them on as `rewrite` makes them.
+/// One direction through an attacker in the middle: reads a side's frames, and passes them on after `rewrite`.
 final class FrameRelay: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -11,7 +11,7 @@ final class FrameRelay: ChannelInboundHandler {
     private let rewrite: @Sendable (Frame) -> Frame
     private var preamble = PreambleDecoder()
     private var decoder = FrameDecoder()
-    /// A side's first word carries the preamble, whatever it is: twice would be noise to a side that had it.
+    /// The first frame of a side is preceded by the preamble, which must not be repeated.
     private var isFirst = true
 
     init(to other: EventLoopFuture<any Channel>, _ rewrite: @escaping @Sendable (Frame) -> Frame) {

@@ -6,7 +6,8 @@ import NIOCore
 @testable import Earshot
 @testable import EarshotCore
 
-/// Values of the library's models, made of a seed: within their limits, and otherwise as odd as peers may make them.
+/// Random values of the library's models, from a seed. They are within the models' limits, but otherwise as unusual as those of peers may
+/// be.
 struct GeneratedModels: GeneratedValues {
     var state: UInt64
 
@@ -18,7 +19,7 @@ struct GeneratedModels: GeneratedValues {
     mutating func id<Kind>() -> WireID<Kind> { WireID(high: self.number(), low: self.number()) }
     mutating func peerID() -> PeerID { PeerID(subjectPublicKeyInfo: self.list(1...8) { UInt8(truncatingIfNeeded: $0.number()) }) }
 
-    /// Also before 1970, and at the bounds of what a message's time may be.
+    /// Includes times before 1970, and the bounds of a message's time.
     mutating func time() -> WallTime {
         WallTime(
             milliseconds: self.element([

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Earshot
 
-/// The frames of groups on a connection: who may say them, what they cost while they wait, and how many there are in a turn.
+/// The frames of groups on a connection: the permitted senders, the cost of waiting frames, and their number per turn.
 @Suite struct GroupFrameTests {
     private let group = GroupID(high: 1, low: 2)
 
@@ -14,7 +14,7 @@ import Testing
         return .group(.record(.removal(GroupRemoval(peer: peer, number: number, signature: [1])), of: self.group))
     }
 
-    /// Each with fields at their longest.
+    /// Returns frames with all fields at their maximum length.
     private func longest() throws -> [Frame] {
         let key = [UInt8](repeating: 1, count: WireLimits.publicKey)
         let signature = [UInt8](repeating: 2, count: WireLimits.signature)
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    /// A peer is charged for all that its frame holds: a record of 4 KiB is not the price of a `ping`.
+    /// A peer is charged for the whole content of its frame: a record of 4 KiB costs more than a `ping`.
     @Test func theyAreChargedForWhatTheyHold() throws {
         for frame in try self.longest() {
             var bytes = ByteBuffer()
@@ -91,7 +91,7 @@ import Testing
         #expect(bench.accounts.bytes == 0)
     }
 
-    /// Each record may take two signatures to be checked: a peer of a session has 16 in a turn, another 2.
+    /// Each record may require two signature checks. A peer with a session has 16 records per turn, another one 2.
     @Test func recordsOfATurn() throws {
         let bench = try HandlerBench(extensions: [.groups])
         try bench.prove(extensions: [.groups])
@@ -104,7 +104,7 @@ import Testing
         #expect(try self.longest().allSatisfy { $0.work >= 16 })
     }
 
-    /// What a node says in its hello.
+    /// The extensions in a node's hello.
     @Test func theHelloOfAControlConnectionKnowsThem() async throws {
         #expect(ConnectionHandler.Purpose.control.helloExtensions.contains(.groups))
         let bob = try await TestNode("bob")

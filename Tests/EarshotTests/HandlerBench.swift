@@ -6,7 +6,7 @@ import NIOTLS
 
 @testable import Earshot
 
-/// A responder's handler in a channel whose time the test moves, and an initiator made by hand.
+/// A responder's handler in a channel whose time the test controls, and an initiator with frames from the test.
 final class HandlerBench {
     /// Counts the reads that reach the socket.
     final class ReadCounter: ChannelOutboundHandler {
@@ -16,13 +16,13 @@ final class HandlerBench {
             self.reads += 1
             context.read()
         }
-        /// What was asked for, in order. An embedded channel knows no half of it.
+        /// The requested closes, in order. An embedded channel does not support half-closing.
         var closes: [CloseMode] = []
         func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
             self.closes.append(mode)
             if mode == .all { context.close(mode: mode, promise: promise) } else { promise?.succeed() }
         }
-        /// Writes that a full socket holds, where it is one.
+        /// Writes that a full socket holds, if the socket is full.
         var held: [EventLoopPromise<Void>]?
         func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
             guard self.held != nil else { return context.write(data, promise: promise) }
@@ -41,7 +41,7 @@ final class HandlerBench {
     var decoder = FrameDecoder()
     var preamble = PreambleDecoder()
 
-    /// `extensions`: of the responder's hello.
+    /// Creates a bench. `extensions` are those of the responder's hello.
     init(isPlaintext: Bool = false, extensions: [HelloExtension] = [], connects: Bool = true) throws {
         self.directory = try StateDirectory()
         for name in ["a", "b"] {
@@ -81,7 +81,7 @@ final class HandlerBench {
         try self.channel.writeInbound(buffer)
     }
 
-    /// What the handler has written since the last call.
+    /// Returns the frames that the handler has written since the last call.
     func received() throws -> [Frame] {
         var frames: [Frame] = []
         while var buffer = try self.channel.readOutbound(as: ByteBuffer.self) {
@@ -92,7 +92,7 @@ final class HandlerBench {
         return frames
     }
 
-    /// `extensions`: of the initiator's hello.
+    /// Runs the handshake. `extensions` are those of the initiator's hello.
     func prove(extensions: [HelloExtension] = []) throws {
         var hello = try makeHello(self.initiator, "alice")
         hello.extensions = extensions
@@ -106,19 +106,19 @@ final class HandlerBench {
         try self.send([.proof(Proof(signature: try self.initiator.sign(transcript.proofInput(of: .initiator))))])
     }
 
-    /// What was handed to the node and not dealt with.
+    /// Frames that were passed to the node and not handled.
     var handedOn: [(connection: Connection, frames: [Frame], weight: Int)] {
         self.events.value.compactMap { event in
             if case .received(let connection, let frames, let weight) = event { (connection, frames, weight) } else { nil }
         }
     }
 
-    /// How many unreliable messages were handed to the node together, time after time.
+    /// The numbers of unreliable messages that were passed to the node together.
     var handedOnUnreliable: [Int] {
         self.events.value.compactMap { if case .receivedUnreliable(_, let messages, _) = $0 { messages.count } else { nil } }
     }
 
-    /// The node has dealt with all of it.
+    /// Marks everything as handled by the node.
     func endTurn(isMember: Bool = false) {
         let events = self.events.value
         self.events.withLock { $0 = [] }
@@ -132,10 +132,10 @@ final class HandlerBench {
         self.channel.embeddedEventLoop.run()
     }
 
-    /// Whether the handler ends the connection: what comes is not decoded any more.
+    /// Whether the handler closes the connection. Later input is not decoded.
     var isClosing: Bool { !self.counter.closes.isEmpty }
 
-    /// How the connection ended, as the node heard it.
+    /// The end of the connection as reported to the node.
     var end: LinkEnd? {
         for case .closed(_, let end) in self.events.value { return end }
         return nil

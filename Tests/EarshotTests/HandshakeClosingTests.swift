@@ -4,7 +4,7 @@ import Testing
 
 @testable import Earshot
 
-/// With which code, or without a word, a connection is closed before its peer is proven.
+/// The code, or the silence, with which a connection is closed before its peer is proven.
 @Suite(.timeLimit(.minutes(1))) struct HandshakeClosingTests {
     private func node() async throws -> TestNode {
         try await TestNode("bob") {
@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    /// At the first byte that differs, and not later.
+    /// The connection is closed at the first wrong byte, not later.
     @Test func anotherPreamble() async throws {
         let bob = try await self.node()
         let raw = try await RawPeer(to: bob, tls: false)
@@ -22,7 +22,7 @@ import Testing
         await bob.stop()
     }
 
-    /// Before the hello, and before a data connection's token.
+    /// Unknown frames before the hello, and before a data connection's token.
     @Test func whatIsSkippedChangesNothing() async throws {
         let bob = try await self.node()
         let raw = try await RawPeer(to: bob, tls: false)
@@ -41,7 +41,7 @@ import Testing
         await bob.stop()
     }
 
-    /// A peer that refuses this side hears no more from it.
+    /// A peer that refuses this side gets no more frames from it.
     @Test func aRefusalIsNotAnswered() async throws {
         let bob = try await self.node()
         let raw = try await RawPeer(to: bob, tls: false)
@@ -50,7 +50,7 @@ import Testing
         await bob.stop()
     }
 
-    /// A session stands: an invitation is answered with it, whatever its id.
+    /// During a session, every invitation is answered with that session, whatever the invitation's id.
     @Test func anInvitationWhileASessionStands() async throws {
         let bob = try await self.node()
         let raw = try await RawPeer(to: bob, tls: false)

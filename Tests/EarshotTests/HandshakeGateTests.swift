@@ -4,14 +4,14 @@ import Testing
 
 @testable import Earshot
 
-/// What TLS handshakes may take of an event loop: bytes and time.
+/// The limits of TLS handshakes on an event loop: bytes and time.
 @Suite struct HandshakeGateTests {
     private let loop = EmbeddedEventLoop()
     private let done = Box<[Int]>([])
     private let spent = Box(TimeAmount.zero)
     private var turns: HandshakeTurns { HandshakeTurns(on: self.loop) { [spent] in spent.value } }
 
-    /// A piece of work that computes for so many milliseconds.
+    /// Returns work that computes for this number of milliseconds.
     private func work(_ number: Int, _ milliseconds: Int64) -> @Sendable () -> Void {
         { [spent, done] in
             spent.withLock { $0 = $0 + .milliseconds(milliseconds) }
@@ -53,7 +53,7 @@ import Testing
         #expect(channel.isActive)
         try channel.writeInbound(ByteBuffer(repeating: 1, count: 1))
         #expect(!channel.isActive)
-        // An open gate counts no more.
+        // An open gate counts no bytes.
         let other = try self.channel(self.turns)
         HandshakeGate.open(other.pipeline.syncOperations)
         try other.writeInbound(ByteBuffer(repeating: 1, count: EarshotLimits.handshakeBytes + 1))
@@ -71,7 +71,7 @@ import Testing
         #expect(try channel.readInbound(as: ByteBuffer.self) == nil)
         self.loop.advanceTime(by: .milliseconds(Int64(50 * EarshotLimits.handshakePause)))
         #expect(try channel.readInbound(as: ByteBuffer.self) == ByteBuffer(string: "one two"))
-        // One that has ended while it waited costs nothing.
+        // A connection that has ended while it waited causes no work.
         turns.take(self.work(1, 50))
         try channel.writeInbound(ByteBuffer(string: "three"))
         channel.pipeline.fireChannelInactive()

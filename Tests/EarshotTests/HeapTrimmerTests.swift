@@ -4,7 +4,7 @@ import Testing
 
 @testable import Earshot
 
-/// When free memory is given back after a flood.
+/// The time at which free memory is returned to the system after a flood.
 @Suite struct HeapTrimmerTests {
     @Test func heapTrimDelay() {
         let (loop, trims) = (EmbeddedEventLoop(), Box(0))
@@ -12,7 +12,7 @@ import Testing
         let delay = TimeAmount(EarshotLimits.heapTrimDelay)
         trimmer.trimSoon()
         loop.advanceTime(by: delay - .nanoseconds(1))
-        // Another flood meanwhile is done with at the same time.
+        // Another flood in the meantime is covered by the same trim.
         trimmer.trimSoon()
         #expect(trims.value == 0)
         loop.advanceTime(by: .nanoseconds(1))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Earshot
 
-/// One call at a time that blocks until it is let go.
+/// Blocks one call at a time until it is released.
 private final class Gate: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 
@@ -23,7 +23,7 @@ private final class Gate: Sendable {
         await alice.stop()
     }
 
-    /// What may take long there is no reason to take it for stuck; nothing keeps the node that long.
+    /// Parts whose work may take long have patience before they count as stuck. The node itself has none.
     @Test func patience() async throws {
         let alice = try await TestNode("alice")
         for heartbeat in alice.node.heartbeats {

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Earshot
 
-/// How many of a name's addresses are taken.
+/// The number of a name's addresses that are used.
 @Suite struct HostLookupLimitTests {
-    /// What the resolver would say of a host with so many addresses, in a list of its own kind.
+    /// Calls `body` with a resolver's answer that has these addresses.
     private func withAnswer(_ hosts: [String], _ body: (UnsafeMutablePointer<addrinfo>?) throws -> Void) throws {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -35,7 +35,7 @@ import Testing
                 #expect(HostLookup.addresses(list, port: 47110).map(\.host) == Array(hosts.prefix(min(count, limit))), "the first ones")
             }
         }
-        // One that is said twice counts once.
+        // A repeated address counts once.
         try self.withAnswer([hosts[0]] + hosts) { list in
             #expect(HostLookup.addresses(list, port: 47110).map(\.host) == Array(hosts.prefix(limit)))
         }

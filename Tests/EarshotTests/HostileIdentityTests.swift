@@ -3,7 +3,7 @@ import Testing
 
 @testable import Earshot
 
-/// Peers that pose as another while a person is asked about that one, and that come back under another name or with another key.
+/// Peers that impersonate another peer while a user decides about that one, or that return with another name or key.
 @Suite(.timeLimit(.minutes(1))) struct HostileIdentityTests {
     private func invite(_ raw: RawPeer) async throws -> InvitationID {
         let id = InvitationID.random()
@@ -11,7 +11,7 @@ import Testing
         return id
     }
 
-    /// Bob is being asked about the victim: an answer goes to the victim's key alone, however many claim it meanwhile.
+    /// Bob decides about the victim. The answer goes only to the victim's key, however many others claim its id meanwhile.
     @Test(arguments: [true, false]) func anothersKeyWhileItsPromptIsOpen(tls: Bool) async throws {
         let bob = try await TestNode("bob") { $0.encryption = .optional }
         let victim = try await RawPeer(to: bob, name: "victim", tls: tls)
@@ -24,7 +24,7 @@ import Testing
             var hello = try mallory.hello()
             hello.publicKey = victim.identity.publicKey
             if tls {
-                // Over TLS the hello is enough to know: the certificate says another key.
+                // With TLS, the hello is sufficient, because the certificate has another key.
                 try await mallory.send(.hello(hello), preamble: true)
             } else {
                 try await mallory.prove(hello: hello)
@@ -42,12 +42,12 @@ import Testing
         await bob.stop()
     }
 
-    /// Blocking is by key: another name and another connection change nothing, and no event tells that it was there.
+    /// A block applies to the key. Another name or connection changes nothing, and causes no event.
     @Test func aBlockedKeyUnderAnotherNameIsNoEvent() async throws {
         let bob = try await TestNode("bob")
         let identity = try RawPeer.makeIdentity()
         _ = try await bob.node.setTrust(.blocked, for: identity.id.description)
-        // Its own name and its victim's; each answer comes late, as to a peer that was rejected.
+        // With its own name and its victim's. Each answer is delayed, as for a rejected peer.
         for name in ["alice", "bob"] {
             let raw = try await RawPeer(to: bob, as: identity, name: name)
             try await raw.prove()
@@ -56,7 +56,7 @@ import Testing
             #expect(answer == InviteAnswer(id: id, decision: .declined))
             await raw.close()
         }
-        // The peer that comes after them is heard of, so all that was to be told of them has been.
+        // The next peer has an event, so all events of the earlier ones would have been published.
         let stranger = try await RawPeer(to: bob, name: "stranger")
         try await stranger.prove()
         _ = try await self.invite(stranger)
@@ -73,7 +73,7 @@ import Testing
         await bob.stop()
     }
 
-    /// The same name from the same address, with a fresh key: a stranger, to whom neither the block nor the trust of the old one belongs.
+    /// The same name from the same address with a new key is a stranger, without the block or the trust of the old key.
     @Test(arguments: [Trust.blocked, .trusted]) func aNewKeyInheritsNothing(of trust: Trust) async throws {
         let bob = try await TestNode("bob")
         let old = try await RawPeer(to: bob, name: "mallory")

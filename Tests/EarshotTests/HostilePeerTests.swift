@@ -7,16 +7,16 @@ import Testing
 @testable import Earshot
 
 extension TestNode {
-    /// What the store has on disk, byte for byte: the database and what was written ahead of it.
+    /// The bytes of the store on disk: the database and its write-ahead log.
     func storeBytes() -> [Data?] {
         ["", "-wal"].map { FileManager.default.contents(atPath: self.directory + "/" + Store.fileName + $0) }
     }
 
-    /// The names of everything in the spool.
+    /// The names of all files in the spool.
     func spoolNames() throws -> [String] { try self.state.names("spool/partial") + self.state.names("spool/complete") }
 }
 
-/// What a stranger may try, and that nothing comes of it: the store is what it was, and a live session still answers.
+/// Attacks by a stranger have no effect: the store is unchanged, and an existing session still works.
 @Suite(.timeLimit(.minutes(1))) struct HostilePeerTests {
     private func attack(_ body: (_ bob: TestNode, _ session: SessionID) async throws -> Void) async throws {
         let (alice, bob) = try await pair()
@@ -41,7 +41,7 @@ extension TestNode {
         }
     }
 
-    /// A hello that cannot be proven is not answered with one.
+    /// A hello with an invalid scheme is not answered with a hello.
     @Test func aSchemeThatDoesNotFitItsKey() async throws {
         try await self.attack { bob, _ in
             for scheme in [SignatureScheme.ecdsaSecp384r1SHA384, .rsaPSSSHA256, .ed25519] {
@@ -207,13 +207,13 @@ extension TestNode {
         }
     }
 
-    /// Also from behind TLS, whose goodbye would wait for an answer, with the connection open and counted by nobody.
+    /// Also with TLS, whose close notification would wait for an answer while the uncounted connection stays open.
     @Test func whatGivesWayIsGoneAtOnce() async throws {
         try await self.attack { bob, _ in
             var squatters: [RawPeer] = []
             for _ in 0...EarshotLimits.unprovenConnectionsPerAddress {
                 let raw = try await RawPeer(to: bob)
-                // Is written once TLS stands.
+                // Written after the TLS handshake.
                 try await raw.send(bytes: [WireLimits.preamble[0]])
                 squatters.append(raw)
             }
@@ -235,7 +235,7 @@ extension TestNode {
         }
     }
 
-    /// A blocked key may come back as often as it likes, and hears what a rejected one hears.
+    /// A blocked key may reconnect any number of times, and gets the same answer as a rejected one.
     @Test func aBlockedKey() async throws {
         let bob = try await TestNode("bob")
         let identity = try RawPeer.makeIdentity()
@@ -244,7 +244,7 @@ extension TestNode {
         try await first.prove()
         let second = try await RawPeer(to: bob, as: identity, name: "somebody else")
         try await second.prove()
-        // One connection a peer: this returns once the first is closed.
+        // There is one connection per peer, so this returns after the first one is closed.
         _ = await first.refusal()
         let id = InvitationID.random()
         try await second.send(.invite(Invite(id: id, timeoutMilliseconds: 60_000, context: [])))
@@ -255,14 +255,14 @@ extension TestNode {
         await bob.stop()
     }
 
-    /// The closing of a connection does not wait for a peer that says nothing any more, which TLS by itself would for 5 s.
+    /// Closing a connection does not wait for a silent peer. TLS alone would wait for 5 s.
     @Test func stoppingDoesNotWaitForASilentPeer() async throws {
         let bob = try await TestNode("bob")
         let raw = try await RawPeer(to: bob)
         try await raw.prove()
         try await raw.roundTrip()
         try await raw.channel.setOption(.autoRead, value: false).get()
-        // A timer against a timer, on the connection's own event loop: this test itself may be kept waiting for longer.
+        // Compares two timers on the connection's own event loop, because this test itself may be suspended for longer.
         let channel = try #require(await bob.node.links.values.first?.channel)
         let isUp = Box(false)
         let patience = channel.eventLoop.scheduleTask(in: .seconds(5)) { isUp.withLock { $0 = true } }

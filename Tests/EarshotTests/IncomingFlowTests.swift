@@ -5,11 +5,11 @@ import Testing
 
 @testable import Earshot
 
-/// A closed stream's row stays for a while, and must not keep its reader's connection: the reader would wait for its end.
+/// The row of a closed stream remains for a while. It must not retain its reader's connection, whose end the reader waits for.
 @Suite struct IncomingFlowTests {
     private let flow = IncomingFlow(window: 1024, Timers(on: NIOAsyncTestingEventLoop())) { _ in }
 
-    /// An outlet that only the flow holds, and the reader's end of it.
+    /// Sets an outlet that only the flow retains, and returns the reader's end of it.
     private func lend() throws -> CInt {
         var ends: [CInt] = [-1, -1]
         try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
@@ -17,7 +17,7 @@ import Testing
         return ends[1]
     }
 
-    /// Whether the other end is closed.
+    /// Returns whether the other end is closed.
     private func hasEnded(_ reader: CInt) -> Bool {
         var byte: UInt8 = 0
         return recv(reader, &byte, 1, CInt(MSG_DONTWAIT)) == 0
@@ -43,7 +43,7 @@ import Testing
         #expect(self.hasEnded(reader))
     }
 
-    /// The sender is quicker than the reader's first step.
+    /// The sender ends the stream before the reader's first step.
     @Test func aStreamThatIsOverTakesNoReader() async throws {
         self.flow.fail(EarshotError(.cancelled, "aborted"))
         let reader = try self.lend()

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Earshot
 
-/// Work that takes turns on an event loop.
+/// Turns of work on an event loop.
 @Suite(.timeLimit(.minutes(1))) struct LoopTurnsTests {
-    /// Work that begets work, without end: it ends once the loop has heard something on a socket of its own.
+    /// Endless work that schedules more work. It ends when the loop has read from a socket.
     @Test func theLoopsSocketsComeInBetween() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
@@ -34,7 +34,7 @@ import Testing
         try await group.shutdownGracefully()
     }
 
-    /// In order, from wherever it comes, and never while the caller is still at it.
+    /// Work runs in order, from whichever thread, and never during the call that schedules it.
     @Test func order() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let turns = try await LoopTurns.make(on: group.next())
@@ -52,7 +52,7 @@ import Testing
         try await group.shutdownGracefully()
     }
 
-    /// What is to come first does not wait for a turn of each of the others.
+    /// Work with priority does not wait for a turn of every other piece of work.
     @Test func first() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let turns = try await LoopTurns.make(on: group.next())
@@ -68,7 +68,7 @@ import Testing
         try await group.shutdownGracefully()
     }
 
-    /// Where each piece of work fills a turn they alternate: neither waits until there is nothing left of the other.
+    /// If each piece of work fills a turn, the two kinds alternate. Neither waits until the other is done.
     @Test func neitherStarvesTheOther() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let turns = try await LoopTurns.make(on: group.next())

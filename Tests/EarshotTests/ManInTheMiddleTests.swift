@@ -4,10 +4,10 @@ import Testing
 
 @testable import Earshot
 
-/// A man in the middle speaks with two nodes: neither takes him for the other, nothing is said, and nothing is kept.
+/// An attacker in the middle talks to two nodes. Neither accepts the attacker as the other, nothing is disclosed, and nothing is stored.
 @Suite(.timeLimit(.minutes(2))) struct ManInTheMiddleTests {
-    /// Alice invites bob by way of a proxy, in vain. Where the proxy answers as another machine, and no more than that, alice looks for bob until
-    /// the invitation's time is over.
+    /// Alice invites bob through a proxy, and fails. If the proxy only answers as another machine, alice searches for bob until the
+    /// invitation expires.
     private func attack(
         _ encryption: EncryptionPreference, as identity: Identity?, isAnother: Bool = false,
         _ rewrite: @escaping TerminatingProxy.Rewrite
@@ -36,17 +36,17 @@ import Testing
         return decided.error
     }
 
-    /// What the one in between makes of the hellos.
+    /// The attacker's changes of the hellos.
     enum Hellos: CaseIterable, Sendable {
-        /// Each side gets the other's.
+        /// Each side gets the other's hello.
         case asTheyAre
-        /// The listener gets his own, the dialler gets the listener's.
+        /// The listener gets the attacker's hello, and the dialler gets the listener's.
         case ownToTheListener
-        /// Both get his own.
+        /// Both sides get the attacker's hello.
         case ownToBoth
     }
 
-    /// Both TLS handshakes are his, with a key of his own.
+    /// The attacker terminates both TLS connections with a new key.
     @Test(arguments: Hellos.allCases) func whoeverTerminatesTLSIsFound(_ hellos: Hellos) async throws {
         let mallory = try RawPeer.makeIdentity()
         let code = try await self.attack(.required, as: mallory, isAnother: hellos == .ownToBoth) { frame, isFromDialler in
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    /// In plaintext a man in the middle may change what passes; each side signs all of both hellos.
+    /// In plaintext, an attacker may change all bytes. Each side signs all fields of both hellos.
     @Test(arguments: Field.allCases, [true, false]) func aChangedFieldOfAHelloIsFound(_ field: Field, _ isDiallers: Bool) async throws {
         let key = try RawPeer.makeIdentity().publicKey
         let isAnother = field == .key && !isDiallers
@@ -91,7 +91,7 @@ import Testing
         let expected: EarshotError.Code =
             switch field {
             case .service: .serviceMismatch
-            // It does not fit the key any more, which is seen before any proof.
+            // The scheme no longer matches the key, which is detected before any proof.
             case .scheme: .unsupported
             case .key where isAnother: .timedOut
             case .versions, .key, .nonce, .name, .anExtension: .identityMismatch
@@ -99,7 +99,8 @@ import Testing
         #expect(code == expected, "\(field)")
     }
 
-    /// He is known to both by a key of his own, under the other's name, and passes the comparison of digits on: it is bound to each connection.
+    /// Both sides know the attacker's key under the other's name, and the attacker relays the comparison of digits. The comparison is
+    /// bound to each connection.
     @Test func aRelayedComparisonIsFound() async throws {
         func part(of raw: RawPeer) async throws -> VerificationFrame {
             try await raw.next { if case .verification(let frame) = $0 { frame } else { nil } }

@@ -8,12 +8,12 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// The laws of the library's values, held over generated values of every model: a program keeps them in sets and in archives.
+/// The laws of the library's values, checked on random values of every model, because programs keep them in sets and archives.
 @Suite struct ModelLawTests {
     /// A model, and the check of its values.
     struct Model: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        /// Gives how often something in its JSON was replaced by what is no such value.
+        /// Returns the number of replacements of JSON values by invalid ones.
         let check: @Sendable (inout GeneratedModels, MessageCoding) throws -> Int
 
         init<Value: Codable & Hashable & Sendable>(
@@ -53,7 +53,7 @@ import Testing
         Model(Verification.self) { $0.verification() }, Model(PolicyDecision.self) { $0.decision() },
         Model(PeerPolicy.self) { $0.policy() }, Model(DiscoveryStatus.self) { $0.discovery() },
         Model(NodeStatus.self) { try $0.status() }, Model(NodeStatus.Counts.self) { $0.counts() },
-        // An event of a peer is compared by what a peer is compared by.
+        // Events of a peer are compared by the peer's id, like peers.
         Model(NodeEvent.self, compared: { json in json["peer"].map { json.replacing([.key("peer")], with: id($0)) } ?? json }) {
             $0.event()
         },
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    /// A value that breaks every law: it is compared by one field, hashed by the other, and forgets a third.
+    /// A value that breaks every law: it compares one field, hashes another, and does not encode a third.
     private struct Lawless: Codable, Hashable {
         var name: String
         var count: Int
@@ -103,7 +103,7 @@ import Testing
         #expect(faults.contains { $0.hasPrefix("equal: ") } && faults.contains { $0.hasPrefix("hashes differ: ") })
     }
 
-    /// Errors are compared by all but what lay underneath, which is for the log.
+    /// Errors are compared by everything except the underlying error, which is for the log.
     @Test func errorsAreValues() {
         let candidates = [EarshotError.Candidate(id: peerID(1), name: "bob")]
         let error = EarshotError(.ambiguousPeer, "two", underlying: CancellationError(), candidates: candidates)
@@ -124,7 +124,7 @@ import Testing
 
     private func json(_ value: some Encodable) throws -> JSONValue { try JSONValue(parsing: try MessageCoding.standard.encode(value)) }
 
-    /// A word of a later version is as if it were not there where a value can be without it, and an error elsewhere.
+    /// An unknown word of a later version is ignored if the value is optional there, and otherwise an error.
     @Test func wordsOfLaterVersions() throws {
         var generated = GeneratedModels(seed: 2)
         let peer = try self.json(generated.peer())
@@ -146,7 +146,7 @@ import Testing
         #expect(throws: JSONProblem.self) { try MessageCoding.standard.decode(NodeEvent.self, from: try event.bytes()) }
     }
 
-    /// The type of an event says which of the parts it has; parts of others are not looked at.
+    /// The type of an event determines its fields. Fields of other types are ignored.
     @Test func noTypeIsChosenByTheData() throws {
         let event = #"{"sequence":3,"time":5,"type":"gap","from":1,"to":3,"peer":7,"message":{"body":"%"}}"#
         #expect(try self.decode(NodeEvent.self, event).kind == .gap(1...3))
@@ -155,7 +155,7 @@ import Testing
 
     // MARK: Limits
 
-    /// What a field is replaced by, and what is said of it.
+    /// A replacement of a field, and the expected error.
     struct Fault: Sendable {
         let value: JSONValue
         let words: String
@@ -234,7 +234,7 @@ import Testing
         #expect(throws: JSONProblem.self) { try self.decode([SessionID].self, "[\"\(text)\"]") }
     }
 
-    /// A program keeps what it has seen.
+    /// A program archives the models that it has seen.
     @Test func anArchiveOfModels() throws {
         var generated = GeneratedModels(seed: 4)
         let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Earshot
 
-/// Messages that are handed over together, and callers that give up waiting.
+/// Messages that are submitted together, and callers that stop waiting.
 @Suite(.timeLimit(.minutes(1))) struct NodeBatchTests {
     private func draft(_ text: String, to names: [String] = ["bob"], id: MessageID? = nil, queue: Bool = false) -> MessageDraft {
         MessageDraft(
@@ -35,7 +35,7 @@ import Testing
         try await eventually("all are there") { try await bob.inbox().count == 4 }
         #expect(try await bob.inbox().sorted() == ["0", "1", "2", "3"])
         #expect(try await bob.inbox().filter { $0 != "2" } == ["0", "1", "3"])
-        // A caller that asks again is told the same.
+        // A repeated call returns the same outcomes.
         #expect(await batch.outcomes().count == 8)
         #expect(await alice.node.submit([]).outcomes().isEmpty)
         await alice.stop()
@@ -71,7 +71,7 @@ import Testing
             #expect("89ab".contains(Array(id.description)[19]))
             #expect(MessageID(id.description) == id)
         }
-        // RFC 9562's own example: 2022-02-22T19:22:22Z.
+        // The example of RFC 9562: 2022-02-22T19:22:22Z.
         let example = MessageID.timeOrdered(ticks: 1_645_557_742_000 * MessageID.ticksPerMillisecond, random: 0)
         #expect(example.description.hasPrefix("017f22e2-79b0-7"))
         for odd in [Int64.min, -1, 0, .max] { _ = MessageID.timeOrdered(ticks: odd, random: .max) }

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Earshot
 
-/// A file whose bytes still come in from a caller when its transfer ends: however that is, the caller is told at once, its body is not
-/// read any more when the call returns, and the node goes on.
+/// A transfer ends while the bytes of its file still arrive from a caller. Whatever the reason, the caller learns of it immediately, the
+/// body is not read after the call has returned, and the node continues to work.
 @Suite(.timeLimit(.minutes(1))) struct NodeBodyTests {
     private struct Sending {
         let raw: RawPeer
@@ -16,7 +16,7 @@ import Testing
         let id: ResourceID
         let call: Task<[Resource], any Error>
 
-        /// What the caller is told; its body belongs to it again.
+        /// Returns the caller's error. The body then belongs to the caller again.
         func told() async throws -> EarshotError.Code? {
             let error = await #expect(throws: EarshotError.self) { try await self.call.value }
             #expect(await self.body.isOver())
@@ -30,7 +30,8 @@ import Testing
         }
     }
 
-    /// A peer by hand that is offered a file of 10 bytes of which `there` have come, and has accepted it where it is to.
+    /// Creates a peer with frames from the test, which is offered a file of 10 bytes, of which `there` have arrived, and accepts it if
+    /// `limit` is set.
     private func sending(_ there: String = "0123", accepted limit: UInt64? = 10) async throws -> Sending {
         let alice = try await TestNode("alice") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: alice)
@@ -129,7 +130,7 @@ import Testing
         await sending.end()
     }
 
-    /// The daemon says so before it stops: the callers' connections would hold the stop up.
+    /// The daemon ends the transfers before it stops, because the callers' connections would delay the stop.
     @Test func theDaemonIsAboutToStop() async throws {
         let sending = try await self.sending()
         sending.alice.node.endStreams()
@@ -149,7 +150,7 @@ import Testing
         await sending.raw.close()
     }
 
-    /// Over a data connection the receiver says again from where: what has passed by cannot be had again.
+    /// Over a data connection, the receiver sends an offset again. Earlier bytes of a body are no longer available.
     @Test func theReceiverAsksForAnotherOffset() async throws {
         let alice = try await TestNode("alice") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: alice)
@@ -160,7 +161,7 @@ import Testing
         body.bring(String(repeating: "x", count: 1000))
         let call = Task { try await alice.node.sendResource(to: [raw.id.description], name: "x", size: size, body: body) }
         let id = try await raw.next { if case .resourceOffer(let offer) = $0 { offer.id } else { nil } }
-        // Over a data connection that neither side dials; then here, and not from where the body is.
+        // First over a data connection that neither side dials, and then over this connection, but not at the body's offset.
         try await raw.send(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 0)))
         try await raw.send(.resourceAccept(ResourceAccept(id: id, offset: 500, limit: 1500)))
         let cancel = try await raw.next { if case .resourceCancel(let cancel) = $0 { cancel } else { nil } }
@@ -172,7 +173,7 @@ import Testing
         await alice.stop()
     }
 
-    /// One that is not taken waits for as long as it takes, and its body with it.
+    /// A transfer that is not accepted waits without a limit, together with its body.
     @Test func thePeerIsNotThere() async throws {
         let alice = try await TestNode("alice") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: alice)

@@ -16,11 +16,11 @@ extension Store {
 }
 
 extension TestNode {
-    /// What a peer is charged now, in bytes.
+    /// Returns the charged bytes of a peer.
     fileprivate func charged(to peer: PeerID) async -> Int { await self.node.transport.accounts.account(of: peer).bytes }
 }
 
-/// A node whose disk is busy until it is let go.
+/// A node whose disk is busy until it is released.
 private struct BusyDisk {
     private let released = DispatchSemaphore(value: 0)
     private let holding: Task<Void, Never>
@@ -37,8 +37,8 @@ private struct BusyDisk {
     }
 }
 
-/// What a peer's frames lead to is charged to it until it is done: changes of the store until they are on disk, jobs until they have
-/// returned, timers until they come due or are needed no more.
+/// Work caused by a peer's frames is charged to the peer until it is done: changes of the store until they are on disk, jobs until they
+/// have returned, timers until they fire or are cancelled.
 @Suite(.timeLimit(.minutes(2))) struct NodeCauseTests {
     private func member(of node: TestNode) async throws -> (RawPeer, SessionID) {
         let raw = try await RawPeer(to: node)
@@ -62,7 +62,7 @@ private struct BusyDisk {
             try await raw.send(raw.offer("x\(number)", size: 10, in: session, id: id), Self.cancel(id))
         }
         try await raw.roundTrip()
-        // Twenty rows that came and went: they are written together, but each was asked for.
+        // Twenty rows that were created and removed. They are written together, but each change was charged.
         #expect(await bob.charged(to: raw.id) >= 40 * EarshotLimits.storeWorkCharge)
         await disk.release()
         try await eventually("all is given back") { await bob.charged(to: raw.id) == 0 }
@@ -70,7 +70,7 @@ private struct BusyDisk {
         await bob.stop()
     }
 
-    /// An offer that waits for a person costs its timer, and nothing once it is taken back.
+    /// An offer that waits for the user is charged for its timer, and for nothing after it is withdrawn.
     @Test func whatWaitsForAPerson() async throws {
         let bob = try await TestNode("bob") {
             $0.fromUnknown = .accept
@@ -118,7 +118,7 @@ private struct BusyDisk {
         await bob.stop()
     }
 
-    /// Receipts of what was queued for the peer change the outbox.
+    /// Receipts of messages that were queued for the peer change the outbox.
     @Test func receiptsOfQueuedMessages() async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let (raw, _) = try await self.member(of: bob)
@@ -136,7 +136,7 @@ private struct BusyDisk {
         await bob.stop()
     }
 
-    /// One piece of work more than there is room for, and the peer is read from no more until it is done.
+    /// With one more piece of work than there is room for, the peer is not read until it is done.
     @Test(arguments: [(EarshotLimits.storeWorkCharge, false), (EarshotLimits.storeWorkCharge + 1, true)])
     func storeWorkCharge(room: Int, isRead: Bool) async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }

@@ -9,14 +9,14 @@ import X509
 
 @testable import Earshot
 
-/// Certificates that peers show to a whole node: they are looked at once the key is proven, beside everything else.
+/// Certificates that peers present to a whole node. They are validated when the key is proven, in parallel with other work.
 @Suite struct NodeChainTests {
-    /// The identity's key, as certificates hold it.
+    /// Returns the identity's key in the form of certificates.
     private func key(_ identity: Identity) throws -> Certificate.PublicKey {
         .init(try P256.Signing.PublicKey(derRepresentation: identity.publicKey))
     }
 
-    /// The peer's invitation comes in one piece with its proof, and the rules know by then who speaks for it.
+    /// The peer's invitation arrives in one piece with its proof. The rules already know that an authority vouches for the peer.
     @Test func anInvitationRightBehindTheProofIsTheAuthoritys() async throws {
         let directory = try StateDirectory()
         let root = try TestHolder("root")
@@ -50,9 +50,9 @@ import X509
         await node.stop()
     }
 
-    /// What made two handshakes cost 111 s of processor time, and the dearest that is followed: from many connections, while the node's
-    /// event loop has its turns. For half of the time, as this machine may do other things too; and by the loop itself, as others may keep
-    /// the test from running.
+    /// The chains that made two handshakes take 111 s of processor time, and the most expensive chain that is followed, from many
+    /// connections. Meanwhile the node's event loop must get its turns. Half of the time is sufficient, because the machine may do other
+    /// work. The loop itself measures, because the test may be suspended.
     @Test func pathsThatExplode() async throws {
         let directory = try StateDirectory()
         let root = try TestHolder("root", .init(P521.Signing.PrivateKey()))
@@ -98,7 +98,7 @@ import X509
         await node.stop()
     }
 
-    /// As many certificates as a peer may show, and one more; authorities or not, TLS would keep them all.
+    /// As many certificates as a peer may present, and one more. TLS would keep all of them, even without authorities.
     @Test func moreThanAnyoneHasAreNotTaken() async throws {
         let node = try await TestNode("bob")
         let signer = try TestHolder("signer")

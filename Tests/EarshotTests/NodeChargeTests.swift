@@ -9,17 +9,17 @@ import Testing
 @testable import Earshot
 
 extension Node {
-    /// How much work the disk has been given.
+    /// The amount of work that was queued for the store.
     fileprivate var storeWork: Int { self.storeQueue.total }
 }
 
-/// What a peer's frames cause here: nothing without a session, and nothing twice.
+/// The effects of a peer's frames: none without a session, and none twice.
 @Suite(.timeLimit(.minutes(2))) struct NodeChargeTests {
     private func receipts(_ outcome: MessageReceipt.Outcome) -> Frame {
         .messageReceipts((0..<WireLimits.receiptsPerFrame).map { _ in MessageReceipt(id: .random(), outcome: outcome) })
     }
 
-    /// A stranger's receipts are passed over; those of a member that speak of no message of its are no work for the disk.
+    /// A stranger's receipts are ignored. Receipts of a member for unknown messages cause no work for the store.
     @Test(arguments: [false, true]) func receiptsOfNothing(inSession: Bool) async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: bob)
@@ -37,7 +37,7 @@ extension Node {
         await bob.stop()
     }
 
-    /// That a message came too late is kept once, however often its receiver says so.
+    /// A late confirmation of a message is stored once, however often its receiver repeats it.
     @Test func aLateConfirmationIsKeptOnce() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let bob = try await TestNode("bob") {
@@ -64,7 +64,7 @@ extension Node {
         await bob.stop()
     }
 
-    /// Whatever a peer has caused, it owes nothing once that is done.
+    /// When all work of a peer is done, nothing is charged to it.
     @Test func whatIsChargedIsGivenBack() async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: bob)
@@ -85,7 +85,7 @@ extension Node {
         await bob.stop()
     }
 
-    /// Timers stand still while a machine is suspended, deadlines do not: what has expired meanwhile does not go out.
+    /// Timers do not run while a machine is suspended, but deadlines pass. Expired messages are not sent.
     @Test func nothingGoesOutPastItsDeadline() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let suspended = Atomic(0)

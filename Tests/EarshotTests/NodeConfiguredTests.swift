@@ -11,13 +11,13 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// Peers of the settings, whose names a test resolves.
+/// Configured peers, whose names the test resolves.
 @Suite(.timeLimit(.minutes(1))) struct NodeConfiguredTests {
-    /// Answers for names ending in `.test`: each is a port on loopback, or does not resolve.
+    /// Resolves names that end in `.test`, each to a port on loopback or not at all.
     private final class Names: Sendable {
         private let ports = Mutex<[String: UInt16]>([:])
         let asked = Box<[String]>([])
-        /// How many of the questions had an answer.
+        /// The number of successful lookups.
         let resolved = Box(0)
 
         func set(_ host: String, _ port: UInt16?) { self.ports.withLock { $0[host] = port } }
@@ -73,7 +73,7 @@ import Testing
             #expect(peer.sources == [.configured])
             #expect(peer.addresses.last == "\(host):\(bob.port)")
             #expect(peer.trust == .unknown)
-            // By the name that it proved.
+            // By its proven name.
             let sent = try await alice.node.invite("bob", context: [], timeout: .seconds(60))
             let received = try await bob.event { kind -> Invitation? in
                 if case .invitationReceived(let invitation) = kind, invitation.peerID == alice.node.id { invitation } else { nil }
@@ -85,7 +85,7 @@ import Testing
         await bob.stop()
     }
 
-    /// Two that listen on the same port of different hosts are told apart.
+    /// Two peers that listen on the same port of different hosts are distinguished.
     @Test func eachAnswersForItsOwnEntry() async throws {
         let (bob, carol) = try await (TestNode("bob"), TestNode("carol"))
         let names = Names()
@@ -117,8 +117,8 @@ import Testing
         await bob.stop()
     }
 
-    /// Named without its id, a peer that has connected meanwhile proves itself without a new connection: the one that stands, and the
-    /// streams on it, are left alone.
+    /// A peer that is configured without its id has connected meanwhile. It proves itself without superseding the existing connection,
+    /// whose streams continue.
     @Test(arguments: [EncryptionPreference.required, .none]) func whoeverIsConnectedIsFoundWithoutANewConnection(
         encryption: EncryptionPreference
     ) async throws {
@@ -158,7 +158,7 @@ import Testing
         #expect(row.addresses == ["127.0.0.1:\(bob.port)"])
         #expect(await alice.node.peers().count == 1, "who answered there instead is nobody we asked for")
         for _ in 0..<3 { await loop.advanceTime(by: .seconds(5)) }
-        // Asking for it tells at once why it cannot be had, and no stranger is asked in its place.
+        // An invitation fails immediately with the reason, and no stranger is invited instead.
         let sent = try await alice.node.invite(carol.node.id.description, context: [], timeout: .seconds(60))
         let decided = try await alice.node.decided(sent.id)
         #expect(decided.state == .failed)
@@ -171,7 +171,8 @@ import Testing
         await loop.end()
     }
 
-    /// One state directory on two machines, or an address of its own in the settings: no row, no loop, and the log says what it is.
+    /// One state directory on two machines, or the node's own address in the settings: there is no row and no loop, and the log explains
+    /// it.
     @Test func itsOwnKeyIsToldOnce() async throws {
         let bob = try await TestNode("bob")
         let state = try StateDirectory()
@@ -195,7 +196,7 @@ import Testing
         await loop.end()
     }
 
-    /// `invite` goes on trying: here the name comes to resolve only while it waits.
+    /// `invite` keeps trying. Here, the name resolves only after a while.
     @Test func anInvitationWaitsForAPeerThatIsNotThereYet() async throws {
         let bob = try await TestNode("bob")
         let names = Names()
@@ -204,7 +205,7 @@ import Testing
         #expect(try await self.failure(alice, bob.node.id).message.contains("bob.test"))
         let sent = try await alice.node.invite(bob.node.id.description, context: [], timeout: .seconds(60))
         names.set("bob.test", bob.port)
-        // The clock goes on to the next dial and no further: how long that takes is the machine's affair, not the invitation's.
+        // The clock advances only to the next dial. The duration of the dial depends on the machine, not on the invitation.
         try await eventually("bob is dialled") {
             await loop.advanceTime(by: .milliseconds(20))
             return names.resolved.value > 0
@@ -218,7 +219,7 @@ import Testing
         await loop.end()
     }
 
-    /// The pauses between dials, each shortened by this machine's id and at its edge, and that the last one stands.
+    /// The delays between dials, each shortened by this machine's id, at their limits, and the last one, which repeats.
     @Test func redialDelays() async throws {
         let names = Names()
         let loop = NIOAsyncTestingEventLoop()
@@ -227,7 +228,7 @@ import Testing
         let delays = EarshotLimits.redialDelays.dropFirst() + [.seconds(5), .seconds(5)]
         #expect(EarshotLimits.redialDelays.max() == .seconds(5), "back within 10 s of the path's return")
         for (index, delay) in delays.enumerated() {
-            // Told once the next dial is planned.
+            // Published when the next dial is scheduled.
             try await alice.event { kind -> Void? in
                 if case .peerChanged(let row) = kind, row.error?.message.hasSuffix("try \(index + 1)") == true { () } else { nil }
             }
