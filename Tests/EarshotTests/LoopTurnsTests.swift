@@ -7,7 +7,7 @@ import Testing
 
 /// Turns of work on an event loop.
 @Suite(.timeLimit(.minutes(1))) struct LoopTurnsTests {
-    /// Endless work that schedules more work. It ends when the loop has read from a socket.
+    /// Endless work that schedules more work. It ends when the loop has served a socket.
     @Test func theLoopsSocketsComeInBetween() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()

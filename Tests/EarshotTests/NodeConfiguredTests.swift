@@ -243,7 +243,7 @@ import Testing
         await loop.end()
     }
 
-    /// What came due before this has reached the node.
+    /// Waits until the node has handled everything that was due before.
     private func settle(_ node: TestNode) async throws {
         let mark = UUID().uuidString
         node.discovery.tell(.status(DiscoveryStatus(backend: .embedded, state: .unavailable, error: mark)))
@@ -284,7 +284,7 @@ import Testing
         #expect(error?.message.contains("no-such-name.invalid") == true)
     }
 
-    /// A name server that is silent costs one thread a host, and holds up no other.
+    /// A silent name server blocks one thread per host, and no other lookups.
     @Test func oneQuestionAHostAndNobodyWaitsAfterAStop() async throws {
         let (silence, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let asked = Box(0)
@@ -318,7 +318,7 @@ import Testing
     }
 }
 
-/// Keeps what is logged.
+/// Records the log.
 struct Recorder: LogHandler {
     let lines: Box<[String]>
     var logLevel = Logger.Level.info
@@ -335,7 +335,7 @@ struct Recorder: LogHandler {
 extension Node {
     fileprivate func isDialling(_ peer: ConfiguredPeer) -> Bool? { self.core.configuredDials[peer]?.reach.isDialling }
 
-    /// As when its time has come.
+    /// Schedules the redial that is normally due later.
     fileprivate func dialAnew(_ peer: ConfiguredPeer) {
         self.core.deadlines.set(.redialConfigured(peer), at: self.transport.timers.now)
         self.handle(Input.deadline)

@@ -6,11 +6,11 @@ import Testing
 
 @testable import Earshot
 
-/// Data connections against a peer whose every byte a test decides; it has opened the control connection, so the node gives it tickets.
+/// Data connections with a peer whose bytes the test controls. The peer has opened the control connection, so the node gives it tickets.
 @Suite(.timeLimit(.minutes(1))) struct NodeDataLimitTests {
     private static let size = EarshotLimits.dataThreshold + 100
 
-    /// A peer by hand, in a session with a node, and what it has offered there and was given a ticket for.
+    /// A peer with frames from the test, in a session with a node, and the ticket for a resource that it has offered.
     private struct Begun {
         let bob: TestNode
         let raw: RawPeer
@@ -22,7 +22,7 @@ import Testing
             await self.bob.stop()
         }
 
-        /// A second connection, proven as a data connection.
+        /// Opens a second connection, which is proven as a data connection.
         func dial(as identity: Identity? = nil, tls: Bool? = nil) async throws -> RawPeer {
             let data = try await RawPeer(to: self.bob, as: identity ?? self.raw.identity, tls: tls ?? (self.raw.transport == .tls))
             try await data.proveForData()
@@ -78,7 +78,7 @@ import Testing
         try await eventually("no data connection is left") { await bob.node.core.dataPathCount == 0 }
     }
 
-    /// The bytes come, are said to be here, and the transfer ends as any other.
+    /// Sends the bytes, and checks that the transfer is confirmed and ends normally.
     private func complete(_ begun: Begun, over data: RawPeer) async throws {
         try await data.send(.dataAttach(begun.ticket.token))
         try await data.send(bytes: self.whole())
@@ -97,7 +97,7 @@ import Testing
         #expect(await thief.refusal() == .declined)
         let owner = try await begun.dial()
         try await self.complete(begun, over: owner)
-        // Used up.
+        // The ticket has been used up.
         let again = try await begun.dial()
         try await again.send(.dataAttach(begun.ticket.token))
         #expect(await again.refusal() == .declined)
@@ -113,7 +113,7 @@ import Testing
         try await frames.send(.sessionResume(.random()))
         #expect(await frames.refusal() == .protocolViolation)
         #expect(try await begun.bob.node.resource(begun.id).transferred == 0)
-        // Neither has cost the owner anything.
+        // Neither attempt has affected the owner.
         try await self.complete(begun, over: try await begun.dial())
         await begun.end()
     }
@@ -154,7 +154,7 @@ import Testing
         await begun.end()
     }
 
-    /// Once attached it closes without a word, whatever comes; the control connection says why.
+    /// An attached data connection closes without a refusal, whatever the violation. The control connection reports the reason.
     @Test(arguments: [true, false], ["0000000059", "0040000159", "0000000080", "00000008100000000000000001", "000000015a00"])
     func whatIsNoData(_ tls: Bool, _ hex: String) async throws {
         let begun = try await self.begin(tls: tls)
@@ -169,7 +169,7 @@ import Testing
         await begun.end()
     }
 
-    /// What was written counts, and another connection goes on from there.
+    /// Written bytes count, and another connection continues after them.
     @Test(arguments: [true, false]) func aLostDataConnection(_ tls: Bool) async throws {
         let begun = try await self.begin(tls: tls)
         let first = try await begun.dial()
@@ -180,7 +180,7 @@ import Testing
         }
         await first.close()
         let accept = try await self.accepted(begun.raw)
-        // Few are left: they come over the control connection.
+        // Few bytes remain, which are sent over the control connection.
         let offset = UInt64(EarshotLimits.dataBlock)
         #expect(accept.offset == offset)
         #expect(accept.limit == Self.size)
@@ -198,7 +198,7 @@ import Testing
         await begun.end()
     }
 
-    /// Lost again and again without a byte: no more of them.
+    /// Repeatedly lost without a byte: no more data connections.
     @Test func neverAByte() async throws {
         let begun = try await self.begin()
         var ticket = begun.ticket
@@ -218,7 +218,7 @@ import Testing
         await begun.end()
     }
 
-    /// The peer cannot dial, and the node knows no address of the peer's: chunks.
+    /// The peer cannot dial, and the node knows no address of the peer: chunks.
     @Test func nobodyCanDial() async throws {
         let begun = try await self.begin()
         let transfer = TransferID(begun.id)
@@ -230,7 +230,7 @@ import Testing
         await begun.end()
     }
 
-    /// The peer has its ticket, and does not come: chunks, but not before.
+    /// The peer has its ticket, but does not dial: chunks, but not earlier.
     @Test func dataDialTime() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let begun = try await self.begin { $0.timers = Timers(on: loop) }
@@ -244,7 +244,7 @@ import Testing
         await loop.end()
     }
 
-    /// A ticket for nothing makes no peer dial.
+    /// A ticket without a transfer does not make a peer dial.
     @Test func ticketsForNothing() async throws {
         let begun = try await self.begin()
         for _ in 0..<100 {
@@ -258,7 +258,8 @@ import Testing
         await begun.end()
     }
 
-    /// Left, cancelled, or without its control connection: the data connection ends at once, and its token is void.
+    /// When the session is left, the transfer is cancelled, or the control connection is lost, the data connection closes immediately, and
+    /// its token is invalid.
     @Test(arguments: ["cancel", "refuse", "leave", "block", "close"], [true, false])
     func theEndOfWhatItIsFor(_ how: String, _ tls: Bool) async throws {
         let begun = try await self.begin(tls: tls)
@@ -278,12 +279,12 @@ import Testing
         await begun.end()
     }
 
-    /// Proven keys without a token are held to the limits of strangers.
+    /// Connections with proven keys but no token count towards the limits of strangers.
     @Test func provenKeysWithoutATokenAreFew() async throws {
         let begun = try await self.begin()
         var idle: [RawPeer] = []
         for _ in 0...EarshotLimits.unprovenConnectionsPerAddress { idle.append(try await begun.dial()) }
-        // The oldest has given way; the session's connection has not.
+        // The oldest one was evicted, but not the session's connection.
         while await idle[0].next() != nil {}
         try await begun.raw.roundTrip()
         for peer in idle { await peer.close() }
@@ -299,6 +300,6 @@ extension Node {
 }
 
 extension TestNode {
-    /// How much of an incoming resource has reached the spool.
+    /// Returns how many bytes of an incoming resource have reached the spool.
     func writtenBytes(of id: ResourceID) async -> UInt64 { (try? await self.node.spool.incoming(id).written) ?? 0 }
 }

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct NodeDataTests {
     static let size = 6_000_001
 
-    /// Content that tells blocks apart: no power of two is its period.
+    /// Content in which blocks differ: its period is not a power of two.
     static func content(_ size: Int = size) -> Data {
         let block = Data((0..<65_537).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
         var data = Data(capacity: size + block.count)
@@ -21,7 +21,7 @@ import Testing
         try await node.event { if case .resourceFinished(let row) = $0 { row } else { nil } }
     }
 
-    /// Nothing of data connections is left on a node.
+    /// Checks that a node has no data connections left.
     private func expectNoRoutes(_ node: TestNode) async throws {
         try await eventually("no data connection is left") { await node.node.core.dataPathCount == 0 }
         #expect(await node.node.transport.tickets.count == 0)

@@ -8,7 +8,7 @@ import Testing
 @testable import EarshotCore
 
 extension Store {
-    /// Keeps the disk busy until it is let go of.
+    /// Keeps the disk busy until it is released.
     fileprivate func hold(_ held: DispatchSemaphore, until released: DispatchSemaphore) {
         held.signal()
         released.wait()
@@ -16,13 +16,13 @@ extension Store {
 }
 
 extension Node {
-    /// How many decisions wait, behind the one that the disk has.
+    /// The number of waiting decisions behind the one that is being written.
     fileprivate var waiting: Int? { self.isStoreBusy ? self.core.decisions.count - 1 : nil }
 }
 
-/// Two decisions about one peer while the disk is busy: each one stands as if it had been taken after the other.
+/// Two decisions about one peer while the disk is busy. The result is as if one had been taken after the other.
 @Suite(.timeLimit(.minutes(1))) struct NodeDecisionTests {
-    /// Takes decisions in their order, each once the one before waits for the disk, and returns when all are taken.
+    /// Takes decisions in order, each when the previous one waits for the disk. Returns when all of them are taken.
     private func together(_ node: Node, _ decisions: [@Sendable () async -> Void]) async throws {
         let (held, released) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         async let holding: Void = node.store.hold(held, until: released)
@@ -32,12 +32,12 @@ extension Node {
                 continuation.resume()
             }
         }
-        // Whatever happens, the disk is let go of.
+        // Releases the disk in every case.
         defer { released.signal() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (index, decision) in decisions.enumerated() {
                 group.addTask { await decision() }
-                // The first one is under way, the others queue.
+                // The first one is being written, and the others wait.
                 try await eventually("decision \(index) waits") { await node.waiting == index }
             }
             released.signal()
@@ -46,7 +46,7 @@ extension Node {
         await holding
     }
 
-    /// What stands at the end, in memory and on disk.
+    /// Checks the final state in memory and on disk.
     private func expect(_ trust: Trust, inSession: Bool, of peer: TestNode, by node: TestNode, _ comment: Comment) async throws {
         let id = peer.node.id.description
         #expect(try await node.node.peer(id).trust == trust, comment)
@@ -58,7 +58,7 @@ extension Node {
         await again.stop()
     }
 
-    /// The inviter takes it back while the acceptance is on its way to the disk: what answers `conflict` has changed nothing.
+    /// The inviter withdraws while the acceptance is being written. An answer `conflict` has changed nothing.
     @Test(arguments: [true, false]) func whatWasWithdrawnMeanwhileLeavesNothing(always: Bool) async throws {
         let (alice, bob) = try await pair(inSession: false)
         let sent = try await alice.node.invite(bob.node.id.description, context: [], timeout: .seconds(60))

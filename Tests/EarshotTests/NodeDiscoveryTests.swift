@@ -10,7 +10,7 @@ import Testing
 @testable import EarshotCore
 
 @Suite(.timeLimit(.minutes(1))) struct NodeDiscoveryTests {
-    /// Everything that discovery was told before this has been dealt with.
+    /// Waits until the node has handled all events of discovery.
     private func settle(_ node: TestNode) async throws {
         let mark = UUID().uuidString
         node.discovery.tell(.status(DiscoveryStatus(backend: .embedded, state: .unavailable, error: mark)))
@@ -60,7 +60,7 @@ import Testing
         await alice.stop()
     }
 
-    /// A host that advertises under a peer's id, again and again, leaves a bounded row and bounded news behind.
+    /// A host that repeatedly advertises a peer's id causes only a bounded row and bounded events.
     @Test func ofOnePeerSoManySightingsAndAddressesAreKept() async throws {
         let alice = try await TestNode("alice")
         for number in 0...EarshotLimits.sightingsPerPeer {
@@ -74,12 +74,12 @@ import Testing
             #expect(await alice.node.peers().first?.addresses.count == min(3 * kept, EarshotLimits.addressesPerPeer))
         }
         let row = try #require(await alice.node.peers().first)
-        // The oldest one gave way.
+        // The oldest one was evicted.
         #expect(row.addresses.contains("10.0.1.0:9") && !row.addresses.contains("10.0.0.0:9"), "\(row.addresses)")
-        // Each has its share of the addresses, the latest too.
+        // Each sighting has its share of the addresses, including the latest.
         #expect(row.addresses.contains("10.0.\(EarshotLimits.sightingsPerPeer).1:9"), "\(row.addresses)")
         #expect(Node.eventCost(of: row) > 512 + 64 * row.addresses.count)
-        // It is lost when all are.
+        // The peer is lost when all sightings are.
         for number in 0...EarshotLimits.sightingsPerPeer {
             alice.discovery.tell(.lost(.avahi, self.sighting(peerID(1), name: "p\(number)").key))
         }
@@ -88,7 +88,7 @@ import Testing
         await alice.stop()
     }
 
-    /// Counts who connects.
+    /// Listens, and counts connections.
     private func listener(_ count: Box<Int>) async throws -> any Channel { try await self.listener { count.withLock { $0 += 1 } } }
 
     private func listener(accepted: @escaping @Sendable () -> Void) async throws -> any Channel {
@@ -110,21 +110,21 @@ import Testing
         bob.discovery.tell(.found(.avahi, self.sighting(honest, name: "carol")))
         for number in 0..<10_000 {
             let id = PeerID(subjectPublicKeyInfo: [1, UInt8(number >> 8), UInt8(number & 0xFF)])
-            // Interfaces tell them apart; all have the victim's name.
+            // Their interfaces distinguish them. All have the victim's name.
             bob.discovery.tell(
                 .found(
                     .avahi,
                     self.sighting(
                         id, name: "alice", interface: Int32(number + 10), addresses: ["127.0.0.1"], port: port, loopback: true)))
         }
-        // The one who is here and connected, said to be elsewhere and of another name.
+        // A connected peer, advertised at another place and under another name.
         bob.discovery.tell(
             .found(.avahi, self.sighting(alice.node.id, name: "victim", interface: 3, addresses: ["127.0.0.1"], port: port, loopback: true))
         )
         try await self.settle(bob)
         #expect(bob.storeBytes() == before)
         #expect(count.value == 0)
-        // No peer was pushed out, and the one that is known does not count.
+        // No peer was evicted, and the known one does not count.
         #expect(await bob.node.peers().count == EarshotLimits.discoveredPeers + 1)
         #expect(try await bob.node.peer("carol").id == honest)
         #expect(try await bob.node.peer("alice").id == alice.node.id, "a name of thousands still means the one that was agreed with")
@@ -135,7 +135,7 @@ import Testing
         try await trap.close()
     }
 
-    /// A record from another link that points at loopback is a lie; one from loopback is dialled, which shows that the trap works.
+    /// A record from another link with a loopback address is false. One from loopback is dialled, which shows that the trap works.
     @Test func aRecordFromAnotherLinkNeverLeadsToLoopback() async throws {
         let (alice, bob) = try await pair()
         let count = Box(0)
@@ -155,12 +155,13 @@ import Testing
         try await trap.close()
     }
 
-    /// A stop ends a dial to what never says a word, and does not wait until the handshake's time is up.
+    /// A stop ends a dial to a silent peer, and does not wait for the end of the handshake time.
     @Test func aStopEndsADial() async throws {
         let (alice, bob) = try await pair()
         await alice.stop()
         bob.discovery.tell(.reset(.embedded))
-        // It stops as soon as it has dialled, on the event loops alone: this test itself may be kept waiting for longer than a handshake.
+        // The node stops as soon as it has dialled, on the event loops alone, because the test itself may be suspended for longer than a
+        // handshake.
         let trap = try await self.listener { bob.cancel() }
         let port = UInt16(try #require(trap.localAddress?.port))
         bob.discovery.tell(
@@ -170,7 +171,7 @@ import Testing
         try await trap.close()
     }
 
-    /// Its address is another machine's by now: that is no word of the peer's, which is found elsewhere before the invitation's time is over.
+    /// Another machine now has the address. This is not an answer from the peer, which is found elsewhere before the invitation expires.
     @Test func anAddressThatAnotherMachineHasNowIsOneToTryLater() async throws {
         let (alice, bob, carol) = try await (TestNode("alice"), TestNode("bob"), TestNode("carol"))
         alice.sees(carol)
@@ -209,7 +210,7 @@ import Testing
         let bob = try await TestNode("bob")
         let old = bob.sighting()
         let new = bob.sighting(name: "bert")
-        // From a cache, which gives both in any order.
+        // From a cache, which may report both in any order.
         for sighting in [new, old] { alice.discovery.tell(.found(.embedded, sighting)) }
         alice.discovery.tell(.lost(.embedded, old.key))
         try await alice.event { if case .peerChanged(let peer) = $0, peer.name == "bert" { () } else { nil } }

@@ -7,12 +7,13 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// Received resources whose rows were deleted before their senders heard of the end: what is offered again does not come again.
+/// Received resources whose rows were deleted before their senders learned of the end. If they are offered again, they are not transferred
+/// again.
 @Suite(.timeLimit(.minutes(1))) struct NodeEndedTransferTests {
     private let bytes = Array("0123456789".utf8)
     private let id = ResourceID.random()
 
-    /// Bob in a session with a peer whose every frame is the test's, and that has offered ten bytes.
+    /// Returns bob in a session with a peer whose frames the test controls, and that has offered ten bytes.
     private func offered() async throws -> (raw: RawPeer, bob: TestNode, session: SessionID) {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: bob)
@@ -50,14 +51,14 @@ import Testing
         #expect(await bob.node.resources() == [])
         await second.close()
         await bob.stop()
-        // It is known on disk.
+        // The record is on disk.
         let bob2 = try await TestNode("bob", in: bob.state)
         let third = try await raw.attached(to: bob2, in: session)
         try await third.send(self.offer(raw, session))
         #expect(try await third.resourceAnswer() == .resourceDone(self.id))
         #expect(await bob2.node.resources() == [])
         #expect(try bob2.spoolNames() == [])
-        // Another resource of the same name is another one.
+        // Another resource with the same name is independent.
         try await third.send(raw.offer("x", size: 10, in: session))
         guard case .resourceAccept = try await third.resourceAnswer() else { throw EarshotError(.notFound, "not accepted") }
         await third.close()
@@ -159,7 +160,7 @@ import Testing
 extension Node {
     fileprivate func endedTransfers(of peer: PeerID) -> Int { self.core.transfers.endedCount(of: peer) }
 
-    /// Rows of transfers that are over and have no content, as many more as are kept.
+    /// Adds rows of finished transfers without content, more than are kept.
     fileprivate func addFinished(_ count: Int, of peer: PeerID) {
         for _ in 0..<count {
             let row = Resource(
@@ -168,7 +169,7 @@ extension Node {
             self.core.transfers.put(TransferRecord(row: row))
         }
         self.core.forgetFinishedTransfers(endedBy: peer)
-        // Has what it has decided carried out.
+        // Makes the node carry out the effects.
         self.handle(Input.deadline)
     }
 }

@@ -8,7 +8,7 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// What ends with a session, a connection, or the trust in a peer.
+/// The effects of the end of a session, a connection, or the trust in a peer.
 @Suite(.timeLimit(.minutes(10))) struct NodeEndingTests {
     private func joined(configure: (inout Node.Configuration) -> Void = { _ in }) async throws -> (RawPeer, TestNode, SessionID) {
         let bob = try await TestNode("bob") {
@@ -24,10 +24,10 @@ import Testing
         .streamOpen(StreamOpen(session: session, id: .random(), name: try StreamName("x")))
     }
 
-    /// Sessions that come and go on one connection, each with as much open as it may: each is served as the first.
+    /// Repeated sessions on one connection, each with as many open items as allowed. Every session works like the first.
     @Test func everySessionHasAllPlaces() async throws {
         let (raw, bob, first) = try await self.joined()
-        // Which may ask for sessions as often as it likes.
+        // The peer may now request any number of sessions.
         _ = try await bob.node.setTrust(.trusted, for: raw.id.description)
         var session = first
         for round in 0..<10 {
@@ -42,7 +42,7 @@ import Testing
             try await raw.roundTrip()
             #expect(await bob.node.openStreams().count { $0.state == .opening } == EarshotLimits.waitingStreams)
             try await raw.send(.sessionEnd(session))
-            // Its jobs clean up behind themselves.
+            // The jobs of the session end.
             try await eventually("nothing runs") { await bob.node.runningJobs(of: raw.id) == 0 }
             #expect(await bob.node.resources().allSatisfy { $0.state.isFinal })
             #expect(await bob.node.openStreams().allSatisfy { $0.state == .closed })
@@ -52,7 +52,7 @@ import Testing
         await bob.stop()
     }
 
-    /// The same where this side leaves.
+    /// The same when this side leaves.
     @Test func leavingGivesTheirPlacesBack() async throws {
         let (raw, bob, first) = try await self.joined { $0.acceptResources = .ask }
         var session = first
@@ -71,10 +71,10 @@ import Testing
 
     // MARK: Floods
 
-    /// Offers that are taken back at once, as fast as they can be sent: they cost rows and events only up to a limit, others keep theirs,
-    /// and the store has nothing of them.
+    /// Offers that are immediately withdrawn, as fast as they can be sent. They cause rows and events only up to a limit, do not affect
+    /// others, and leave nothing in the store.
     @Test func offersThatAreTakenBack() async throws {
-        // Time stands still: nothing is forgotten meanwhile, however busy the machine is.
+        // Time is stopped, so that nothing expires, however busy the machine is.
         let loop = NIOAsyncTestingEventLoop()
         let (raw, bob, session) = try await self.joined {
             $0.acceptResources = .ask
@@ -101,13 +101,13 @@ import Testing
         try await raw.channel.writeAndFlush(bytes)
         try await raw.roundTrip()
         let told = reader.more(upTo: 20_000).count
-        // An offer and its end each; a few more where a quarter of a second has passed.
+        // An offer and its end each, and a few more if a quarter of a second has passed.
         #expect((EarshotLimits.vainOffers..<2 * EarshotLimits.vainOffers + 200).contains(told), "\(told) events")
         let rows = await bob.node.resources()
         #expect(rows.count <= EarshotLimits.vainOffers + 100 && rows.count { $0.name == "kept" } == 4)
         #expect(rows.allSatisfy { $0.state.isFinal })
         try await eventually("its jobs have returned") { await bob.node.runningJobs(of: raw.id) == 0 }
-        // It is told so, and served again after a pause.
+        // The peer is told, and its offers are handled again after a pause.
         let late = ResourceID.random()
         try await raw.send(raw.offer("f", size: 10, in: session, id: late))
         let refused = try await raw.next { frame -> ResourceRefuse? in
@@ -147,6 +147,6 @@ extension Node {
 }
 
 extension Node {
-    /// As if a peer had paused for a while.
+    /// Simulates a pause of the peer.
     fileprivate func forgetVainOffers(of peer: PeerID) { self.core.records[peer]?.vainOffers = VainOffers() }
 }

@@ -8,7 +8,7 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// A node that ends with its program: nothing on disk, and no word that a message is safe before the program has it.
+/// A node that ends with its program: nothing is on disk, and no message is acknowledged before the program has it.
 @Suite(.timeLimit(.minutes(1))) struct NodeEphemeralTests {
     struct Note: TypedMessage, Hashable {
         static let contentType = "application/vnd.example.note+json"
@@ -28,7 +28,7 @@ import Testing
         try result.get()
     }
 
-    /// Waits until a message of that text is in the node's inbox, and not for the program to take it.
+    /// Waits until a message with this text is in the node's inbox, without taking it.
     private func arrived(_ text: String, at node: TestNode) async throws -> Message {
         try await node.event { kind in
             if case .messageReceived(let message) = kind, String(buffer: message.body).contains(text) { message } else { nil }
@@ -44,7 +44,7 @@ import Testing
             let id = MessageID.random()
             let sending = Task { try await alice.send("hello", to: bob, id: id) }
             _ = try await self.arrived("hello", at: bob)
-            // The event is there, and what the sender hears of it would be behind this answer on the same connection.
+            // The event exists. A receipt for the sender would follow this answer on the same connection.
             let answering = Task { try await bob.send("answer", to: alice) }
             _ = try await self.arrived("answer", at: alice)
             #expect(try await self.status(of: id, at: alice) == .sent)
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// A reader fetches many at once: those are the program's one by one.
+    /// A reader fetches many messages at once. The program takes them one by one.
     @Test func aReaderAcknowledgesWhatItGives() async throws {
         try await self.with { alice, bob in
             let ids = [MessageID.random(), MessageID.random()]
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    /// By its id, as a program may that goes by events.
+    /// By its id, for a program that uses events.
     @Test func aMessageThatIsMarkedReadWasTaken() async throws {
         try await self.with { alice, bob in
             let (one, two) = (MessageID.random(), MessageID.random())
@@ -103,14 +103,14 @@ import Testing
             _ = try await self.arrived("two", at: bob)
             #expect(try await bob.node.markRead([(id: two, from: nil)]) == 1)
             #expect(try await [.delivered, .read].contains(second.value.recipients.first?.status))
-            // What was read is gone, and still known: its sender may send it once more.
+            // The read message is deleted but remembered, because its sender may send it again.
             #expect(try await bob.inbox().isEmpty)
             _ = try await alice.send("one", to: bob, id: one)
             #expect(try await bob.inbox().isEmpty)
         }
     }
 
-    /// Also those of peers that it trusts.
+    /// Also about invitations from trusted peers.
     @Test func theProgramDecidesAboutInvitations() async throws {
         let alice = try await TestNode("alice")
         let bob = try await TestNode("bob", configure: Self.ephemeral)
@@ -171,7 +171,7 @@ import Testing
             await alice.stop()
             await bob.stop()
         }
-        // The last thread that holds it lets go when it comes to it.
+        // The last thread with a reference releases the directory.
         try await eventually("the directory is gone") { !FileManager.default.fileExists(atPath: spool) }
     }
 
@@ -201,7 +201,7 @@ import Testing
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         }
         try Data("x".utf8).write(to: URL(fileURLWithPath: left + "/spool/complete/x"))
-        // A file of that name is nothing of ours.
+        // A file with such a name does not belong to Earshot.
         let file = "\(parent.path)/earshot-\(geteuid())-BBBBBB"
         try Data("x".utf8).write(to: URL(fileURLWithPath: file))
         let one = try TemporaryDirectory(below: parent.path)

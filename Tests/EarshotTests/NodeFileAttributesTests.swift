@@ -7,7 +7,7 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// A single file keeps the right to execute it, its time and its holes.
+/// A single file keeps its executable bit, its time and its holes.
 @Suite(.timeLimit(.minutes(1))) struct NodeFileAttributesTests {
     /// Data, a hole of 1 MiB, data, and a hole at the end.
     private static let size: UInt64 = 3 << 20
@@ -40,7 +40,7 @@ import Testing
     private static func body() -> AsyncThrowingStream<ByteBuffer, any Error> {
         let content = Self.content()
         return AsyncThrowingStream { stream in
-            // Pieces that end in the middle of a block.
+            // In pieces that end within a block.
             for start in stride(from: 0, to: content.count, by: 100_001) {
                 stream.yield(ByteBuffer(bytes: content[start..<min(start + 100_001, content.count)]))
             }
@@ -68,7 +68,7 @@ import Testing
             ).first)
         try await eventually("it arrives") { try await alice.node.resource(queued.id).state == .completed }
         try Self.expect(place.path + "/queued", mode: 0o755)
-        // Nothing is known of a body but its bytes.
+        // A body has no attributes.
         let before = Date().timeIntervalSince1970 - 2
         _ = try await alice.node.sendResource(to: [name], name: "plain", size: Self.size, body: Self.body())
         let plain = try #require(FileStatus(path: place.path + "/plain"))
@@ -104,7 +104,7 @@ import Testing
         await bob.stop()
     }
 
-    /// An interrupted one goes on behind its last hole.
+    /// An interrupted transfer continues after the last hole.
     @Test func interruptedInAHole() async throws {
         let state = try StateDirectory()
         let spool = try Spool(directory: state.path)
@@ -126,7 +126,7 @@ import Testing
         #expect(try file.bytes(at: 0, count: content.count) == content)
     }
 
-    /// A sender that does not know attributes offers a file without them, and is offered files without them.
+    /// A sender without support for attributes offers a file without them, and receives offers without them.
     @Test func aPeerThatDoesNotKnowThem() async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: bob)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Earshot
 
-/// Discovery whose sightings a test makes.
+/// A discovery whose sightings come from the test.
 final class ScriptedDiscovery: PeerDiscovery {
     let events: AsyncStream<DiscoveryEvent>
     private let continuation: AsyncStream<DiscoveryEvent>.Continuation
@@ -33,18 +33,18 @@ final class ScriptedDiscovery: PeerDiscovery {
     func tell(_ event: DiscoveryEvent) { self.continuation.yield(event) }
 }
 
-/// A node on loopback with a state directory of its own, which can be stopped and started again.
+/// A node on loopback with its own state directory, which can be stopped and restarted.
 final class TestNode: Sendable {
     let node: Node
     let discovery: ScriptedDiscovery
-    /// Gone with the last node that lived in it.
+    /// Deleted with the last node that uses it.
     let state: StateDirectory
     var directory: String { self.state.path }
     let name: String
     private let task: Task<Void, Never>
     let port: UInt16
 
-    /// `awaiting` is a directory for received files that need not be there.
+    /// Creates a node. `awaiting` is a directory for received files that may be missing.
     init(
         _ name: String, in state: StateDirectory? = nil, serviceType: String = "earshot", awaiting directory: String? = nil,
         logger: Logger? = nil, configure: (inout Node.Configuration) -> Void = { _ in }
@@ -67,10 +67,10 @@ final class TestNode: Sendable {
         self.task = Task { await node.run() }
     }
 
-    /// A test that fails leaves no node behind.
+    /// Ends the node also if the test fails.
     deinit { self.task.cancel() }
 
-    /// Stops in order, as SIGTERM does.
+    /// Stops in order, like SIGTERM.
     func stop() async {
         self.cancel()
         await self.ended()
@@ -79,7 +79,7 @@ final class TestNode: Sendable {
     func cancel() { self.task.cancel() }
     func ended() async { await self.task.value }
 
-    /// How `other` looks on the loopback interface.
+    /// Returns the sighting of this node on the loopback interface.
     func sighting(id: PeerID? = nil, name: String? = nil, port: UInt16? = nil) -> Sighting {
         Sighting(
             key: Sighting.Key(instanceName: name ?? self.name, interfaceIndex: 1, overIPv6: false), interfaceName: "lo", isLoopback: true,
@@ -90,10 +90,10 @@ final class TestNode: Sendable {
             ])
     }
 
-    /// Lets this node see `other`.
+    /// Reports a sighting of `other` to this node.
     func sees(_ other: TestNode) { self.discovery.tell(.found(.embedded, other.sighting())) }
 
-    /// Waits for the first event that `match` takes, among those since `sequence` or from now on.
+    /// Waits for the first event that `match` accepts, since number `since` or from now on.
     func event<T>(since: UInt64? = 0, _ match: (NodeEvent.Kind) -> T?) async throws -> T {
         for await event in self.node.events.subscribe(since: since) {
             if let value = match(event.kind) { return value }
@@ -111,7 +111,7 @@ final class TestNode: Sendable {
         }
     }
 
-    /// All that has been told so far, but for the marks that this leaves.
+    /// Returns all events so far, except the marks of this function.
     func told() async throws -> [NodeEvent.Kind] {
         let mark = UUID().uuidString
         self.discovery.tell(.status(DiscoveryStatus(backend: .embedded, state: .unavailable, error: mark)))
@@ -154,7 +154,7 @@ final class TestNode: Sendable {
     }
 }
 
-/// Two nodes that see each other and, where asked, are in a session.
+/// Creates two nodes that see each other and, with `inSession`, are in a session.
 func pair(
     inSession: Bool = true, configureAlice: (inout Node.Configuration) -> Void = { _ in },
     configureBob: (inout Node.Configuration) -> Void = { _ in }
@@ -169,7 +169,7 @@ func pair(
     return (alice, bob)
 }
 
-/// Alice invites, Bob accepts.
+/// Alice invites, and bob accepts.
 func agree(_ alice: TestNode, _ bob: TestNode) async throws {
     let sent = try await alice.node.invite(bob.node.id.description, context: [], timeout: .seconds(60))
     let received = try await bob.invitation()

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Earshot
 
-/// Streams over data connections against a peer whose every byte a test decides; it has opened the control connection, so the node gives it
-/// the tickets.
+/// Streams over data connections, with a peer whose bytes the test controls. The peer has opened the control connection, so the node gives
+/// it the tickets.
 @Suite(.timeLimit(.minutes(1))) struct NodeHostileStreamRouteTests {
     private struct Begun {
         let bob: TestNode
@@ -24,7 +24,7 @@ import Testing
             try await self.raw.next { if case .dataTicket(let ticket) = $0 { ticket } else { nil } }
         }
 
-        /// A second connection, proven as a data connection, that has said this token.
+        /// Opens a second connection, which is proven as a data connection and presents the token.
         func attach(_ token: DataToken, as identity: Identity? = nil) async throws -> RawPeer {
             let data = try await RawPeer(to: self.bob, as: identity ?? self.raw.identity)
             try await data.proveForData()
@@ -40,7 +40,7 @@ import Testing
             try await self.raw.next { if case .streamAbort(let abort) = $0, abort.id == self.id { abort.refusal.code } else { nil } }
         }
 
-        /// What the reader has of the rest.
+        /// Returns the number of remaining bytes that the reader receives.
         func rest() async throws -> Int {
             var count = 0
             while let piece = try await self.content.next() { count += piece.readableBytes }
@@ -48,8 +48,8 @@ import Testing
         }
     }
 
-    /// A stream from the raw peer that the node has accepted, four bytes of which have come, and for which it has asked for a data
-    /// connection; its hello says that it knows how, where it `knows`.
+    /// Begins a stream from the raw peer. The node has accepted it, four bytes have arrived, and the peer has asked for a data connection.
+    /// With `knows`, its hello announces the extension.
     private func begin(knows: Bool = true) async throws -> Begun {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: bob)
@@ -121,7 +121,7 @@ import Testing
         #expect(try await begun.aborted() == .protocolViolation)
         #expect(try await begun.bob.streamClosed().error == .protocolViolation)
         while await data.next() != nil {}
-        // Only the stream is over.
+        // Only the stream has ended.
         try await begun.raw.roundTrip()
         await begun.end()
     }
@@ -135,7 +135,7 @@ import Testing
         await begun.end()
     }
 
-    /// Lost, or ended before its time, after some of its bytes; the rest comes over the control connection.
+    /// The data connection is lost or ended early, after some of its bytes. The rest arrives over the control connection.
     @Test(arguments: ["lost", "ended", "lost before its bytes were due"], [true, false])
     func calledBack(_ how: String, endSent: Bool) async throws {
         let begun = try await self.begin()
@@ -156,7 +156,7 @@ import Testing
             }
         }
         #expect(try await begun.calledBack() == offset)
-        // Its sender may not know yet.
+        // The sender may not have noticed.
         if endSent { try await begun.raw.send(.streamEnd(StreamEnd(id: begun.id, size: 2000))) }
         try await begun.raw.send(self.rerouted(begun, offset), self.control(begun.id, 2000 - Int(offset)))
         try await begun.raw.send(.streamEnd(StreamEnd(id: begun.id, size: 2000)))
@@ -166,7 +166,7 @@ import Testing
         await begun.end()
     }
 
-    /// Neither side dials: the stream says nothing of it, or wants its bytes back where its sender thinks otherwise.
+    /// Neither side dials. The stream continues without a message, or requests its bytes again if its sender assumes a data connection.
     @Test(arguments: [true, false]) func nobodyCanDial(_ claims: Bool) async throws {
         let begun = try await self.begin()
         let transfer = TransferID(begun.id)
@@ -183,7 +183,7 @@ import Testing
         try await self.finish(begun, size: 10)
     }
 
-    /// A token is good once, for its owner, while its stream is open.
+    /// A token is valid once, for its owner, while its stream is open.
     @Test(arguments: ["again", "thief", "over"]) func staleTokens(_ how: String) async throws {
         let begun = try await self.begin()
         let token = try await begun.ticket().token
@@ -215,7 +215,7 @@ import Testing
         await begun.end()
     }
 
-    /// What it does not say in its hello, it may not do.
+    /// A peer may not use an extension that its hello does not announce.
     @Test func askedForByAPeerThatDoesNotKnowIt() async throws {
         let begun = try await self.begin(knows: false)
         #expect(await begun.raw.refusal() == .protocolViolation)
@@ -226,7 +226,7 @@ import Testing
 
     // MARK: The node sends
 
-    /// A peer that says nothing of it in its hello is not asked.
+    /// A peer whose hello does not announce the extension is not asked.
     @Test(arguments: [true, false]) func whoDoesNotKnowItIsNotAsked(_ knows: Bool) async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: bob)
@@ -252,7 +252,7 @@ import Testing
             }
         }
         if !knows {
-            // Had it asked, that would have come before the end.
+            // If the node asked, the request would precede the end.
             body.feed.finish()
             let frame = try await raw.next { frame in
                 switch frame {
@@ -269,7 +269,7 @@ import Testing
         await bob.stop()
     }
 
-    /// All was sent, its end was said, and none of it has come: it comes again, and its end.
+    /// Everything was sent, including the end, but nothing has arrived. The bytes and the end are sent again.
     @Test func calledBackAfterTheEnd() async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: bob)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Earshot
 
-/// A peer by hand that does not keep to the rules of streams.
+/// A peer with frames from the test that violates the rules of streams.
 @Suite(.timeLimit(.minutes(1))) struct NodeHostileStreamTests {
     private func joined() async throws -> (RawPeer, TestNode, SessionID) {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
@@ -57,13 +57,13 @@ import Testing
         await self.end(raw, bob)
     }
 
-    /// A window of single bytes costs no more than its bytes.
+    /// Single bytes within the window take no more memory than their sum.
     @Test func aStreamOfSingleBytesIsPutTogether() async throws {
         let (raw, bob, session) = try await self.joined()
         let id = StreamID.random()
         try await raw.send(try self.open(id, in: session))
         let content = try await bob.node.acceptNextStream()
-        // Data before the other side has said that it takes the stream is a violation.
+        // Data before the other side has accepted the stream is a violation.
         _ = try await raw.next { if case .streamAccept(let accept) = $0 { accept } else { nil } }
         let frame = self.data(id, 1)
         for _ in 0..<2000 { try await raw.send(frame) }

@@ -7,11 +7,11 @@ import Testing
 
 @testable import Earshot
 
-/// What the node does from time to time, or puts off for a while, each at its edge; time is moved by hand.
+/// Periodic and delayed actions of the node, at the exact times; the test moves the time.
 @Suite(.timeLimit(.minutes(1))) struct NodeIntervalTests {
     private let loop = NIOAsyncTestingEventLoop()
 
-    /// What has come due is done, as far as the node, its jobs and the store's queue go.
+    /// Waits until due work is done by the node, its jobs and the store.
     private func settle(_ node: TestNode) async throws {
         _ = try await node.told()
         let job = OneShot<Void>()
@@ -20,7 +20,7 @@ import Testing
         _ = await node.node.store.unreadCount()
     }
 
-    /// So much time passes for nothing, and the last moment of it for something.
+    /// Advances the time by the interval. The condition holds just before its end, and no longer at the end.
     private func pass(_ interval: Duration, on node: TestNode, before: () async throws -> Bool) async throws {
         await self.loop.advanceTime(by: TimeAmount(interval) - .nanoseconds(1))
         try await self.settle(node)
@@ -46,7 +46,7 @@ import Testing
         await self.loop.end()
     }
 
-    /// That a sender has taken note of a receipt is kept with what follows within so long.
+    /// A receipt's acknowledgement is stored together with other changes within this time.
     @Test func noteDelay() async throws {
         let bob = try await TestNode("bob") {
             $0.fromUnknown = .accept

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Earshot
 
-/// Received files that did not get into their directory before the daemon ended: the next start tries it once more.
+/// Received files that were not published before the daemon ended. The next start retries once.
 @Suite(.timeLimit(.minutes(1))) struct NodeLeftFileTests {
-    /// What another run has left: a node's state with a whole file in its spool.
+    /// The state of an earlier run: a node's state with a complete file in its spool.
     private struct Left {
         let state: StateDirectory
         let place: StateDirectory
@@ -73,7 +73,7 @@ import Testing
         await again.stop()
     }
 
-    /// Killed after it got its name and before that was recorded: it is there, and is not put there twice.
+    /// The daemon was killed after publishing the file and before recording it. The file is found, and not published twice.
     @Test(arguments: [NameConflictPolicy.rename, .overwrite]) func whatIsThereAlreadyIsFound(_ policy: NameConflictPolicy) async throws {
         let left = try await self.leave()
         try left.makeDirectory()
@@ -97,7 +97,7 @@ import Testing
         await bob.stop()
     }
 
-    /// What has its name by now may have come, or been changed, since it was received.
+    /// A file that now has the name may be newer, or may have been changed.
     @Test func whatMayBeNewerIsNotReplaced() async throws {
         let left = try await self.leave()
         try left.makeDirectory()
@@ -122,13 +122,13 @@ import Testing
         await bob.stop()
     }
 
-    /// The sender may have been told that it is here: it is not dropped then.
+    /// The sender may have been told that the file was received, so it is not dropped.
     @Test func aTakenNameLeavesItInTheSpool() async throws {
         let left = try await self.leave()
         try left.makeDirectory()
         try left.write("other", "a.txt", at: .now)
         let bob = try await left.start(.skip)
-        // What follows is behind it in the publisher's queue.
+        // Later work follows it in the publisher's queue.
         var row = try await bob.node.resource(left.row.id)
         while row.error != .conflict {
             try await Task.sleep(for: .milliseconds(5))
@@ -144,7 +144,7 @@ import Testing
         await again.stop()
     }
 
-    /// What came while there was no directory was never meant for one.
+    /// A file that was received without a configured directory was not meant for one.
     @Test func aFileWithoutADirectoryStaysWhereItIs() async throws {
         let place = try StateDirectory()
         let (alice, bob) = try await pair()

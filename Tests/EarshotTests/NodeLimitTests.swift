@@ -6,9 +6,9 @@ import Testing
 @testable import Earshot
 @testable import EarshotWire
 
-/// The node's own limits, each at its edge. Strangers cost a key each, and keys are free.
+/// The node's own limits, at their exact values. A stranger only costs a key, which is free.
 @Suite(.timeLimit(.minutes(2))) struct NodeLimitTests {
-    /// A node whose time a test moves, and that rejects what strangers ask.
+    /// Creates a node whose time the test moves, and that rejects strangers' invitations.
     private func bob(_ loop: NIOAsyncTestingEventLoop) async throws -> TestNode {
         try await TestNode("bob") {
             $0.timers = Timers(on: loop)
@@ -24,7 +24,7 @@ import Testing
         return raw
     }
 
-    /// Notes that the node asks for the connection's end.
+    /// Records that the node requests the end of the connection.
     private final class EndRecorder: ChannelOutboundHandler {
         typealias OutboundIn = [Frame]
         private let isEnded: Box<Bool>
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// A proven connection from this key, as the transport would report it.
+    /// Reports a proven connection with this key, like the transport.
     private func connect(_ id: PeerID, to bob: TestNode) async throws -> (channel: NIOAsyncTestingChannel, isEnded: Box<Bool>) {
         let (channel, isEnded) = (NIOAsyncTestingChannel(), Box(false))
         try await channel.testingEventLoop.submit { try channel.pipeline.syncOperations.addHandler(EndRecorder(isEnded)) }.get()
@@ -52,7 +52,7 @@ import Testing
     @Test func idleConnections() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let bob = try await self.bob(loop)
-        // One that is needed, older than all strangers: it never gives way.
+        // A required connection, older than all strangers', which is never evicted.
         let needed = peerID(1)
         await bob.node.configure([try ConfiguredPeer("\(needed)@127.0.0.1:1")])
         var connections = [try await self.connect(needed, to: bob)]
@@ -65,7 +65,7 @@ import Testing
             try await bob.event { kind -> Void? in
                 if case .discoveryChanged(let status) = kind, status.error == mark { () } else { nil }
             }
-            // The node has decided; the channel's loop hears of it a moment later.
+            // The node has decided, and the channel's loop learns of it a moment later.
             if number == EarshotLimits.idleConnections {
                 try await eventually("the oldest stranger gives way") { connections[1].isEnded.value }
             }
@@ -95,7 +95,7 @@ import Testing
         let loop = NIOAsyncTestingEventLoop()
         let bob = try await self.bob(loop)
         let stranger = try await self.stranger(to: bob)
-        // One that may ask as often as it likes.
+        // The peer may now invite any number of times.
         _ = try await bob.node.setTrust(.trusted, for: stranger.id.description)
         var ids: [InvitationID] = []
         for number in 0...EarshotLimits.decidedInvitations {
@@ -115,7 +115,7 @@ import Testing
         await loop.end()
     }
 
-    /// A peer that we deal with has the grace of one whose advertisement went: a blip is no loss.
+    /// A peer with a session has the same grace time as one whose advertisement has disappeared: a short interruption is not a loss.
     @Test func aLostConnectionOfASessionHasTheSameGrace() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let (alice, bob) = try await pair(configureBob: { $0.timers = Timers(on: loop) })
@@ -123,7 +123,7 @@ import Testing
         try await bob.event { kind -> Void? in
             if case .sessionChanged(let session, ended: false) = kind, session.members.first?.state == .connected { () } else { nil }
         }
-        // The advertisement is gone for good; the connection speaks for the peer.
+        // The advertisement stays away, but the connection shows that the peer is present.
         let mark = UUID().uuidString
         bob.discovery.tell(.status(DiscoveryStatus(backend: .embedded, state: .unavailable, error: mark)))
         try await bob.event { kind -> Void? in

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Earshot
 
-/// A state directory whose database was moved away, as is advised for a damaged one: what had been received, and what waited to be sent, is
-/// not taken for left over.
+/// A state directory whose database was moved away, as recommended for a damaged one. Received content and content that waited to be sent
+/// must not count as left over.
 @Suite(.timeLimit(.minutes(1))) struct NodeLostDatabaseTests {
     private func node(in state: StateDirectory, _ logged: Box<[String]>) async throws -> TestNode {
         try await TestNode("bob", in: state, logger: Logger(label: "bob") { _ in Recorder(lines: logged) })
@@ -20,7 +20,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: "\(spool)/outgoing", withIntermediateDirectories: true)
         try Data("x".utf8).write(to: URL(fileURLWithPath: "\(spool)/complete/\(file)"))
         try Data("y".utf8).write(to: URL(fileURLWithPath: "\(spool)/outgoing/\(body)"))
-        // That of an earlier time.
+        // The content from an earlier incident.
         try FileManager.default.createDirectory(atPath: "\(spool)/complete-1/old", withIntermediateDirectories: true)
 
         let logged = Box<[String]>([])
@@ -34,7 +34,7 @@ import Testing
         #expect(warnings.count == 1, "\(logged.value)")
         await bob.stop()
 
-        // The database is there by now: what it does not know is left over, and what was set aside stays.
+        // The database exists now. Content that it does not know is left over, and content that was set aside stays.
         for place in ["complete", "outgoing"] { try Data("x".utf8).write(to: URL(fileURLWithPath: "\(spool)/\(place)/\(file)")) }
         let again = try await TestNode("bob", in: state)
         #expect(try again.spoolNames() == [])
@@ -46,7 +46,7 @@ import Testing
         await again.stop()
     }
 
-    /// What there is none of is not made, nor named.
+    /// An empty directory is neither moved nor reported.
     @Test(arguments: ["complete", "outgoing"]) func whereThereIsOneOfThemOnlyThatMoves(_ place: String) async throws {
         let state = try StateDirectory()
         let spool = "\(state.path)/spool"

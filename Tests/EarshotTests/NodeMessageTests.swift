@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct NodeMessageLimitTests {
     private func status(_ sent: SentMessage) -> [Message.Status] { sent.recipients.map(\.status) }
 
-    /// Everything in the inbox, in order: more than the API gives at a time.
+    /// Returns the whole inbox, in order, which may be more than one page of the API.
     private func inbox(_ node: TestNode) async throws -> [String] {
         try await node.node.store.messages(state: nil, from: nil, limit: 10_000).map {
             String(buffer: $0.body)
@@ -80,7 +80,7 @@ import Testing
         await bob.stop()
     }
 
-    /// How long it is tried where no timeout is given.
+    /// The default timeout.
     @Test func messageTimeout() async throws {
         let (alice, bob) = try await pair()
         await bob.stop()
@@ -136,7 +136,7 @@ import Testing
         await bob.stop()
     }
 
-    /// A peer that takes everything and acknowledges nothing.
+    /// A peer that receives everything and acknowledges nothing.
     @Test func queuedMessageBytes() async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: bob)
@@ -156,12 +156,12 @@ import Testing
             #expect(
                 await bob.node.queuedBytes(for: raw.id) < EarshotLimits.queuedMessageBytes
                     + WireLimits.messageBody)
-            // A short deadline ends also where there is no room to be had.
+            // A short deadline also ends a message that never gets room.
             let short = try await bob.node.send(
                 to: [name], contentType: "x", body: body, timeout: .milliseconds(50))
             #expect(self.status(short) == [.failed])
             #expect(await bob.node.waitingSenders(for: raw.id) >= 12)
-            // As the peer acknowledges, the others get through.
+            // When the peer acknowledges messages, others are sent.
             var acknowledged = 0
             while acknowledged < 20 {
                 let id = try await raw.next {
@@ -197,7 +197,7 @@ import Testing
         await raw.close()
     }
 
-    /// What went out on a connection that another took the place of goes out again on that one.
+    /// Messages that were sent on a superseded connection are sent again on the new one.
     @Test func aSupersededConnectionTakesItsMessagesBack() async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let first = try await RawPeer(to: bob)
@@ -220,7 +220,7 @@ import Testing
         await bob.stop()
     }
 
-    /// `callers` send one after the other, all at once; `during` runs in the middle.
+    /// Sends from `callers` concurrent callers, each one message after another; `during` runs in the middle.
     private func burst(
         from alice: TestNode, to bob: PeerID, callers: Int, each: Int,
         during: @escaping @Sendable () async throws -> Void = {}

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Earshot
 
-/// Which peer a name means on a node: what others advertise, and what members call themselves, takes no name from a peer.
+/// The peer that a name refers to. Advertisements and members' display names take no name away from a peer.
 @Suite(.timeLimit(.minutes(1))) struct NodeNamingTests {
     private func code(_ node: TestNode, _ name: String) async throws -> EarshotError? {
         do {
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// An id that begins as the name of a peer that is trusted.
+    /// An id that begins like the name of a trusted peer.
     private static let forged = "RASPBERRYPI" + String(repeating: "A", count: PeerID.textLength - 11)
 
     @Test(arguments: ["raspberrypi", "RASPBERRYPI"]) func anAdvertisedIDTakesNoName(name: String) async throws {
@@ -32,7 +32,7 @@ import Testing
         let (alice, pi) = (try await TestNode("alice"), try await TestNode(name) { $0.fromUnknown = .accept })
         alice.discovery.tell(.found(.avahi, alice.sighting(id: id, name: "mallory", port: 9)))
         _ = try await self.row(alice) { $0.id == id }
-        // No peer is called so yet: what begins so is named in the error, and means no peer.
+        // No peer has this name yet. The error lists the peer with this prefix, but does not resolve to it.
         let unknown = try #require(try await self.code(alice, name))
         #expect(unknown.code == .unknownPeer && unknown.message.contains(Self.forged), "\(unknown)")
         #expect(try await self.code(alice, Self.forged) == nil, "a whole id is itself")
@@ -44,7 +44,7 @@ import Testing
         #expect(try await alice.node.peer(name).id == pi.node.id)
         await pi.stop()
         #expect(try await alice.node.peer(name).id == pi.node.id, "away too")
-        // The beginning of an id that is proven means it.
+        // A prefix of a proven id resolves to its peer.
         #expect(try await alice.node.peer(String(pi.node.id.description.prefix(PeerID.shortestPrefix)).lowercased()).id == pi.node.id)
         await alice.stop()
     }

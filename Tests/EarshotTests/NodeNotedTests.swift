@@ -4,9 +4,9 @@ import Testing
 
 @testable import Earshot
 
-/// Who is told again that a message was read.
+/// Repeated read receipts.
 @Suite(.timeLimit(.minutes(1))) struct NodeNotedTests {
-    /// Noted a moment before the connection was lost: on the next one only the other is told again.
+    /// One receipt was acknowledged just before the connection was lost. On the next connection, only the other one is sent again.
     @Test func readIsNotToldAgainAfterNoted() async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: bob)
@@ -26,7 +26,7 @@ import Testing
         let again = try await raw.back(to: bob, in: session)
         let told = try await again.next { if case .messageReceipts(let receipts) = $0 { receipts } else { nil } }
         #expect(told == [MessageReceipt(id: ids[1], outcome: .read)])
-        // Nor after a restart in order.
+        // Nor after an orderly restart.
         await bob.stop()
         let bob2 = try await TestNode("bob", in: bob.state)
         #expect(try await bob2.node.store.receipts(for: raw.id) == [ids[1]])

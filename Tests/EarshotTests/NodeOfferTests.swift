@@ -6,7 +6,7 @@ import Testing
 
 @testable import Earshot
 
-/// Offers that wait for a person, and received files that are put into a directory.
+/// Offers that wait for the user, and received files that are published into a directory.
 @Suite(.timeLimit(.minutes(1))) struct NodeOfferTests {
     private func offered(_ node: TestNode, since: UInt64? = 0) async throws -> Resource {
         try await node.event(since: since) { if case .resourceOffered(let row) = $0 { row } else { nil } }
@@ -22,7 +22,7 @@ import Testing
         return path
     }
 
-    /// Sends a text as a file, and gives both sides' last rows.
+    /// Sends a text as a file, and returns the last rows of both sides.
     private func send(_ name: String, _ text: String, _ alice: TestNode, _ bob: TestNode) async throws -> (
         sent: Resource, received: Resource
     ) {
@@ -69,7 +69,7 @@ import Testing
         let told = try await self.finished(alice, sent.id)
         #expect(told.state == .failed && told.error == .declined)
         #expect(told.errorMessage == "bob declined it")
-        // The session lives on, and so does the next offer.
+        // The session continues, and so do later messages.
         _ = try await alice.send("still here", to: bob)
         await alice.stop()
         await bob.stop()
@@ -150,7 +150,7 @@ import Testing
         #expect(second.path == "\(place.path)/report (2).tar.gz")
         #expect(try self.received("two", at: second) && self.received("one", at: row))
         #expect(await self.code { _ = try await bob.node.resourceContent(row.id) } == .conflict)
-        // The row goes, the person's file stays.
+        // The row is deleted, and the user's file stays.
         #expect(try await bob.node.removeResource(row.id) == nil)
         #expect(try place.names("") == ["report (2).tar.gz", "report.tar.gz"])
         await alice.stop()
@@ -200,7 +200,7 @@ import Testing
         await bob.stop()
     }
 
-    /// The name is taken while the bytes come.
+    /// The name is taken while the bytes arrive.
     @Test func aNameThatIsTakenMeanwhile() async throws {
         let place = try StateDirectory()
         let bob = try await TestNode("bob") {
@@ -245,7 +245,7 @@ import Testing
         await alice.stop()
     }
 
-    /// As on a disk that is mounted after the start.
+    /// As with a disk that is mounted after the start.
     @Test func aDirectoryThatComesLaterCountsFromThenOn() async throws {
         let place = try StateDirectory()
         let directory = "\(place.path)/in"
@@ -268,7 +268,7 @@ import Testing
         await alice.stop()
     }
 
-    /// Killed between any two steps, the row never says what is not so.
+    /// If the node is killed between any two steps, the row is always true.
     @Test func rowsSurviveARestart() async throws {
         let place = try StateDirectory()
         let (alice, bob) = try await pair(configureBob: { $0.receiveDirectory = place.path })

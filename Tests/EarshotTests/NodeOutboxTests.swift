@@ -5,7 +5,7 @@ import Testing
 
 @testable import Earshot
 
-/// What waits in the outbox: listed, counted, taken back, and over restarts.
+/// Waiting messages in the outbox: listing, counting, cancelling, and restarts.
 @Suite(.timeLimit(.minutes(1))) struct NodeOutboxTests {
     private func queue(_ text: String, from node: Node, to peer: TestNode) async throws -> SentMessage {
         try await node.send(
@@ -29,7 +29,7 @@ import Testing
         #expect(await alice.node.outbox().map(\.id) == [second.id])
         await #expect { try await alice.node.cancelQueued(first.id) } throws: { ($0 as? EarshotError)?.code == .conflict }
         await #expect { try await alice.node.cancelQueued(.random()) } throws: { ($0 as? EarshotError)?.code == .notFound }
-        // What the caller was told stands after a restart, and bob gets what was not taken back.
+        // The results remain after a restart, and bob receives the messages that were not cancelled.
         await alice.stop()
         let again = try await TestNode("alice", in: alice.state)
         #expect(await again.node.outbox().map(\.id) == [second.id])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Earshot
 
-/// Reaching a peer because a person asks: over what stands, anew, and in vain.
+/// Pinging a peer for a user: over an existing connection, over a new one, and without success.
 @Suite(.timeLimit(.minutes(1))) struct NodePingTests {
     private func states(_ ping: PeerPing) -> [PeerPing.Step.Kind: PeerPing.Step.State] {
         Dictionary(ping.steps.map { ($0.kind, $0.state) }) { first, _ in first }
@@ -20,7 +20,7 @@ import Testing
         for (code, step) in steps { #expect(PeerPing.Step.Kind(ofFailedDial: code) == step, "\(code)") }
     }
 
-    /// The peer need not be in a session, and the second question goes over the connection that the first one made.
+    /// The peer need not be in a session. The second ping uses the connection of the first.
     @Test func aStrangerAnswersOverANewConnectionAndThenOverThatOne() async throws {
         let (alice, bob) = try await pair(inSession: false)
         let first = try await alice.node.ping("bob")
@@ -46,7 +46,7 @@ import Testing
         await #expect { try await alice.node.ping("nobody") } throws: { ($0 as? EarshotError)?.code == .unknownPeer }
     }
 
-    /// The step that fails is named, those before it are done, and those behind it are skipped.
+    /// The result names the failed step. Earlier steps are done, and later ones skipped.
     @Test func theStepThatFailsIsNamed() async throws {
         let alice = try await TestNode("alice")
         let (bob, carol) = (try await TestNode("bob"), try await TestNode("carol", serviceType: "other"))
@@ -59,13 +59,13 @@ import Testing
             let ping = try await alice.node.ping(id)
             return (ping.steps.first { $0.state == .failed }, ping)
         }
-        // The key at the address is bob's, and not the one that is advertised.
+        // The key at the address is bob's, not the advertised one.
         let other = try await TestNode("dave")
         let (key, _) = try await failure(bob.sighting(id: other.node.id, name: "dave"), "dave")
         #expect(key?.kind == .key && key?.code == .identityMismatch)
         let (service, _) = try await failure(carol.sighting(), "carol")
         #expect(service?.kind == .key && service?.code == .serviceMismatch)
-        // Bound and never listening: the kernel refuses.
+        // Bound, but not listening, so the kernel refuses connections.
         let port = try Self.closedPort()
         let erin = try await TestNode("erin")
         let (tcp, ping) = try await failure(erin.sighting(port: port), "erin")
@@ -87,7 +87,7 @@ import Testing
         #expect(failed?.kind == .name && failed?.message == "the name nowhere.invalid does not resolve")
     }
 
-    /// A port of the loopback's that refuses.
+    /// Returns a port of loopback that refuses connections.
     private static func closedPort() throws -> UInt16 {
         let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         try #require(socket >= 0)

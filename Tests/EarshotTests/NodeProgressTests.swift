@@ -6,9 +6,10 @@ import Testing
 
 @testable import Earshot
 
-/// Transfers, as the readers of their progress have them.
+/// Transfers for the readers of their progress.
 @Suite(.timeLimit(.minutes(1))) struct NodeProgressTests {
-    /// A peer by hand that has begun to send a file of 10 bytes to a node, which has accepted it and has had none of them.
+    /// A peer with frames from the test has started to send a file of 10 bytes to a node. The node has accepted it, and no byte has
+    /// arrived.
     private func begun(_ body: (_ raw: RawPeer, _ bob: TestNode, _ id: ResourceID) async throws -> Void) async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: bob)
@@ -32,7 +33,7 @@ import Testing
         try await bob.event { if case .resourceFinished(let row) = $0, row.id == id { () } else { nil } }
     }
 
-    /// More than the log keeps, at once: who reads now has missed all that was there.
+    /// Adds more events than the log keeps, so that a waiting reader misses all earlier ones.
     private func flood(_ log: EventLog) {
         let kind = NodeEvent.Kind.discoveryChanged(DiscoveryStatus(backend: .none, state: .off))
         log.append(Array(repeating: kind, count: EarshotLimits.eventBacklog + 1), at: Date(), cost: { _ in 1 })
@@ -49,7 +50,7 @@ import Testing
             let last = try #require(try await progress.next())
             #expect(last.state == .cancelled && last.error == .cancelled)
             #expect(try await progress.next() == nil)
-            // Who comes now has the last state, and no more.
+            // A new reader gets only the last state.
             var states: [Resource.State] = []
             for try await row in bob.node.progress(of: id) { states.append(row.state) }
             #expect(states == [.cancelled])
@@ -80,7 +81,7 @@ import Testing
             var unknown = bob.node.progress(of: .random()).makeAsyncIterator()
             let error = await #expect(throws: EarshotError.self) { try await unknown.next() }
             #expect(error?.code == .notFound)
-            // And one that is deleted while its reader looks elsewhere.
+            // A transfer is deleted while its reader is not waiting.
             var progress = bob.node.progress(of: id).makeAsyncIterator()
             _ = try await progress.next()
             try await self.cancel(raw, id, at: bob)
@@ -91,7 +92,7 @@ import Testing
         }
     }
 
-    /// The events of the end were missed: the row says it.
+    /// The events of the end were missed, but the row shows it.
     @Test func aGapHidesNoEnd() async throws {
         try await self.begun { raw, bob, id in
             var progress = bob.node.progress(of: id).makeAsyncIterator()
@@ -105,7 +106,7 @@ import Testing
         }
     }
 
-    /// The reading ends with its task; the transfer does not.
+    /// Reading ends with its task, and the transfer continues.
     @Test func aReaderThatIsCancelledEnds() async throws {
         try await self.begun { raw, bob, id in
             let (isReading, read) = AsyncStream<Void>.makeStream()
@@ -131,7 +132,7 @@ import Testing
         }
     }
 
-    /// As the catalogue shows it; a test holds the two to each other.
+    /// The catalogue shows this function, and a test compares the two.
     private func show(_ path: String, _ node: Node) async throws {
         for resource in try await node.sendResource(to: ["bob"], path: path) {
             for try await now in node.progress(of: resource.id) {
@@ -152,7 +153,7 @@ import Testing
     }
 }
 
-/// Holds a snippet in a catalogue, that which begins so, to the lines of a test's source, by which it was compiled and tried.
+/// Checks that a snippet in a catalogue, identified by its beginning, equals the lines of a test's source, which were compiled and run.
 func expectSnippet(of source: String, in catalogue: String, from start: String) throws {
     let tests = URL(fileURLWithPath: source).deletingLastPathComponent().deletingLastPathComponent()
     let article = try String(contentsOf: tests.deletingLastPathComponent().appending(path: "Sources/\(catalogue)"), encoding: .utf8)

@@ -45,7 +45,7 @@ extension TestNode {
         await alice2.stop()
         let alice3 = try await TestNode("alice", in: alice.state)
         #expect(try await alice3.statuses(ids[0]) == [.delivered], "a final status is kept")
-        // The same again is the same; something else is not.
+        // The same message again is recognised, and another one with the same id is not.
         let again = try await alice3.queue("1", to: bob.node.id, id: ids[0])
         #expect(again.recipients.map(\.status) == [.delivered])
         let error = await #expect(throws: EarshotError.self) { try await alice3.queue("one", to: bob.node.id, id: ids[0]) }
@@ -98,7 +98,8 @@ extension TestNode {
         await bob2.stop()
     }
 
-    /// What was refused is tried again when the receiver reads; what a caller waits for is told at once; nothing overtakes.
+    /// A refused message is retried when the receiver reads messages. Messages with a waiting caller fail immediately, and none overtakes
+    /// another.
     @Test func aFullInboxHoldsUpWhatIsQueued() async throws {
         let (alice, bob) = try await pair(configureBob: { $0.inboxLimit = 1 })
         #expect(try await alice.send("1", to: bob).recipients.map(\.status) == [.delivered])
@@ -212,7 +213,7 @@ extension TestNode {
         #expect(message.id == sent.id)
         #expect(message.body == body)
         #expect(try await bob.inbox() == ["a mark"])
-        // Who comes later finds a gap.
+        // A later reader finds a gap.
         #expect(try await alice.send("the end", to: bob).recipients.map(\.status) == [.delivered])
         for await event in bob.node.events.subscribe(since: 0) {
             guard case .messageReceived(let message) = event.kind else { continue }
@@ -246,7 +247,7 @@ extension TestNode {
         await bob.stop()
     }
 
-    /// A peer that acknowledges nothing does not keep a message from another.
+    /// A peer that acknowledges nothing does not delay messages from others.
     @Test func oneThatIsFullDoesNotDelayTheRest() async throws {
         let (alice, bob) = try await pair(configureAlice: { $0.fromUnknown = .accept })
         let raw = try await RawPeer(to: alice)

@@ -7,7 +7,7 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// Files that wait for peers that are away.
+/// Files that wait for absent peers.
 @Suite(.timeLimit(.minutes(1))) struct NodeQueuedResourceTests {
     private func write(_ text: String, at node: TestNode) throws -> String {
         let path = node.directory + "/later.txt"

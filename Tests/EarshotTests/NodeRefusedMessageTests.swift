@@ -4,7 +4,7 @@ import Testing
 
 @testable import Earshot
 
-/// A message that is refused for its session is not overtaken by the next one of a good session.
+/// A message that was refused because of its session is not overtaken by the next one of a valid session.
 @Suite(.timeLimit(.minutes(1))) struct NodeRefusedMessageTests {
     private func message(_ mode: MessageFrame.Mode, in session: SessionID, _ sequence: UInt64, id: MessageID = .random()) -> Frame {
         .message(
@@ -13,7 +13,7 @@ import Testing
                 body: ByteBuffer(string: "\(sequence)")))
     }
 
-    /// What the node says to one message after another.
+    /// Sends a message, and returns the node's answer.
     private func outcome(_ raw: RawPeer, _ frame: Frame) async throws -> MessageReceipt.Outcome {
         try await raw.send(frame)
         return try await raw.next { if case .messageReceipts(let receipts) = $0 { receipts.first?.outcome } else { nil } }
@@ -28,19 +28,19 @@ import Testing
         #expect(try await self.outcome(raw, self.message(.reliable, in: session, 1, id: known)) == .delivered)
         #expect(try await self.outcome(raw, self.message(.reliable, in: .random(), 2)) == .refused)
         #expect(try await self.outcome(raw, self.message(.reliable, in: session, 3)) == .refused)
-        // What is there already is answered like the first time, and changes nothing.
+        // A known message is answered as before, and changes nothing.
         #expect(try await self.outcome(raw, self.message(.reliable, in: session, 4, id: known)) == .delivered)
         #expect(try await self.outcome(raw, self.message(.reliable, in: session, 5)) == .refused)
         #expect(try await self.outcome(raw, self.message(.resumed, in: session, 2)) == .delivered)
         #expect(try await self.outcome(raw, self.message(.reliable, in: session, 3)) == .delivered)
-        // A resumed one of no session of ours starts it again, in one read with what follows too.
+        // A resumed message of another session restarts the sequence, also in one read with its successor.
         try await raw.send(self.message(.resumed, in: .random(), 4), self.message(.reliable, in: session, 5))
         var outcomes: [MessageReceipt.Outcome] = []
         while outcomes.count < 2 {
             outcomes += try await raw.next { if case .messageReceipts(let receipts) = $0 { receipts.map(\.outcome) } else { nil } }
         }
         #expect(outcomes == [.refused, .refused])
-        // A resumed message with nothing refused before is like any other; the rising begins anew with it.
+        // A resumed message without an earlier refusal is handled like any other, and restarts the sequence.
         #expect(try await self.outcome(raw, self.message(.resumed, in: session, 1)) == .delivered)
         #expect(try await self.outcome(raw, self.message(.resumed, in: session, 1)) == .delivered)
         #expect(try await bob.inbox() == ["1", "2", "3", "1", "1"])
@@ -48,7 +48,7 @@ import Testing
         await bob.stop()
     }
 
-    /// Of another session, or on another connection, nothing can be overtaken.
+    /// In another session or on another connection, no message can be overtaken.
     @Test func anotherConnectionOrSessionBeginsWithoutARefusal() async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: bob)

@@ -6,7 +6,7 @@ import Testing
 @testable import Earshot
 
 @Suite(.timeLimit(.minutes(1))) struct NodeResourceLimitTests {
-    /// A peer by hand in a session with a node that accepts every peer.
+    /// Creates a peer with frames from the test, in a session with a node that accepts every peer.
     private func joined(configure: (inout Node.Configuration) -> Void = { _ in }) async throws -> (RawPeer, TestNode, SessionID) {
         let bob = try await TestNode("bob") {
             $0.fromUnknown = .accept
@@ -29,7 +29,7 @@ import Testing
         .resourceChunk(ResourceChunk(id: id, offset: offset, data: data))
     }
 
-    /// A file of 10 bytes that was offered and accepted, and of which 3 have been sent.
+    /// Offers a file of 10 bytes, which is accepted, and sends 3 of them.
     private func begun(_ raw: RawPeer, _ session: SessionID) async throws -> ResourceID {
         let id = ResourceID.random()
         try await raw.send(raw.offer("x", size: 10, in: session, id: id))
@@ -142,7 +142,7 @@ import Testing
         #expect(try await self.accepted(raw).limit == min(size, EarshotLimits.resourceWindow))
         try await raw.send(raw.offer("y", size: size, in: session))
         #expect(try await self.accepted(raw).limit == EarshotLimits.sharedResourceWindow)
-        // From here, over a data connection.
+        // From this size on, over a data connection.
         try await raw.send(raw.offer("z", size: size + 1, in: session))
         #expect(try await self.accepted(raw).limit == 0)
         await self.end(raw, bob)
@@ -170,7 +170,7 @@ import Testing
         }
         #expect(told == .cancelled)
         try await self.expectEmptySpool(bob)
-        // What was under way is dropped, and the connection lives.
+        // Bytes in flight are dropped, and the connection remains.
         try await raw.send(self.chunk(id, 3, ByteBuffer(string: "def")))
         try await raw.roundTrip()
         await self.end(raw, bob)
@@ -196,7 +196,7 @@ import Testing
         await self.end(raw, bob)
     }
 
-    /// The name is long and not ASCII, so that the reason has to be cut to go over the wire.
+    /// The name is long and not ASCII, so the reason has to be truncated for the wire.
     @Test func aSourceThatShrinks() async throws {
         let (alice, bob) = try await pair()
         let path = alice.directory + "/" + String(repeating: "長", count: 80)
@@ -208,7 +208,7 @@ import Testing
         await #expect(throws: EarshotError.self) { _ = try await source.read(at: 0, count: 100) }
         let refusal = Refusal(EarshotError(.tooLarge, String(repeating: "長", count: 200)))
         #expect(refusal.explanation.utf8.count == 510)
-        // Held back by its window at first, it shrinks under the transfer.
+        // The window limits the transfer at first. The file shrinks during the transfer.
         try Data(count: 20_000_000).write(to: URL(fileURLWithPath: path))
         _ = try await alice.node.sendResource(to: ["bob"], path: path)
         #expect(truncate(path, 10) == 0)

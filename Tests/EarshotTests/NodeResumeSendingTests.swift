@@ -7,7 +7,7 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// Sending: what goes on after an interruption, what begins anew, and what is told. The receiver's every frame is the test's.
+/// Sending: resuming after an interruption, starting again, and the frames about it. The test controls the receiver's frames.
 @Suite(.timeLimit(.minutes(1))) struct NodeResumeSendingTests {
     private func joined() async throws -> (raw: RawPeer, alice: TestNode, session: SessionID) {
         let alice = try await TestNode("alice") { $0.fromUnknown = .accept }
@@ -36,7 +36,7 @@ import Testing
         return hash.digest()
     }
 
-    /// The bytes from `offset` on up to `size`, and the digest at the end.
+    /// Returns the bytes from `offset` up to `size`, and the digest at the end.
     private func receive(_ id: ResourceID, _ offset: UInt64, _ size: UInt64, _ raw: RawPeer) async throws -> (String, ResourceEnd) {
         try await raw.send(.resourceAccept(ResourceAccept(id: id, offset: offset, limit: size)))
         var text = ByteBuffer()
@@ -48,7 +48,7 @@ import Testing
         return (String(buffer: text), end)
     }
 
-    /// Sent, accepted for 4 of its 10 bytes, which came, and the connection lost.
+    /// Sends a file that is accepted for 4 of its 10 bytes, which arrive, and loses the connection.
     private func interrupted(_ raw: RawPeer, _ alice: TestNode, path: String) async throws -> ResourceID {
         let row = try #require(try await alice.node.sendResource(to: [raw.id.description], path: path).first)
         #expect(try await self.offer(raw).id == row.id)
@@ -62,7 +62,7 @@ import Testing
     @Test func itGoesOnBehindWhatTheReceiverHas() async throws {
         let (raw, alice, session) = try await self.joined()
         let id = try await self.interrupted(raw, alice, path: try self.write("0123456789", at: alice))
-        // Over a restart of the sender, too.
+        // Also after a restart of the sender.
         await alice.stop()
         let alice2 = try await TestNode("alice", in: alice.state)
         #expect(try await alice2.node.resource(id).state == .paused)
@@ -104,7 +104,7 @@ import Testing
         _ = try self.write(changed, at: alice)
         let again = try await raw.back(to: alice, in: session)
         #expect(try await self.offer(again).size == UInt64(changed.utf8.count))
-        // The beginning is the same, but no receiver should have to rely on that.
+        // The beginning is the same, but a receiver must not have to rely on that.
         try await again.send(.resourceHave(ResourceHave(id: id, offset: 4, digest: try self.digest("0123"))))
         #expect(try await self.from(again) == 0)
         let (text, end) = try await self.receive(id, 0, UInt64(changed.utf8.count), again)
@@ -121,7 +121,7 @@ import Testing
         let id = try await self.interrupted(raw, alice, path: path)
         try FileManager.default.removeItem(atPath: path)
         let again = try await raw.back(to: alice, in: session)
-        // The receiver is told, so that it drops what it has.
+        // The receiver is told, so that it drops its bytes.
         #expect(try await self.offer(again).id == id)
         let told = try await again.next { if case .resourceCancel(let cancel) = $0 { cancel } else { nil } }
         #expect(told.id == id && told.refusal.code == .unavailable)
@@ -145,7 +145,7 @@ import Testing
         let (raw, alice, session) = try await self.joined()
         let id = try await self.interrupted(raw, alice, path: try self.write("0123456789", at: alice))
         #expect(try await alice.node.removeResource(id)?.state == .cancelled)
-        // Told also after a restart, and once.
+        // Also told after a restart, and only once.
         await alice.stop()
         let alice2 = try await TestNode("alice", in: alice.state)
         let again = try await raw.back(to: alice2, in: session)
@@ -191,14 +191,15 @@ import Testing
         for id in ids.dropLast() { #expect(try await self.offer(raw).id == id) }
         try await raw.roundTrip()
         #expect(await alice.node.jobs(to: raw.id) == EarshotLimits.outgoingTransfers)
-        // The next has its turn when one is over.
+        // The next transfer has its turn when one has ended.
         try await raw.send(.resourceRefuse(ResourceRefuse(id: ids[3], refusal: Refusal(code: .declined))))
         #expect(try await self.offer(raw).id == ids.last)
         await raw.close()
         await alice.stop()
     }
 
-    /// It is opened once for all of them, and the first that begins has that; each of the others gets it as it is at its turn.
+    /// The source is opened once for all recipients, and the first transfer uses it. Each of the others opens it in its state at that
+    /// time.
     @Test func toSeveral() async throws {
         let (raw, alice, session) = try await self.joined()
         let others = [try await RawPeer(to: alice, name: "trudy"), try await RawPeer(to: alice, name: "carol")]
@@ -231,7 +232,7 @@ import Testing
         await alice.stop()
     }
 
-    /// All that begin within the call have what was there then, though the caller removes it right after.
+    /// All transfers that start within the call have the content of that time, although the caller deletes the file after it.
     @Test func toSeveralOfAFileThatIsRemoved() async throws {
         let (raw, alice, _) = try await self.joined()
         let other = try await RawPeer(to: alice, name: "trudy")

@@ -8,7 +8,7 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// Receiving: what an interrupted transfer leaves, and how it goes on. The sender's every frame is the test's.
+/// Receiving: the remains of an interrupted transfer, and resuming it. The test controls the sender's frames.
 @Suite(.timeLimit(.minutes(1))) struct NodeResumeTests {
     private let bytes = Array("0123456789".utf8)
     private let id = ResourceID.random()
@@ -37,7 +37,7 @@ import Testing
 
     private func end() throws -> Frame { .resourceEnd(ResourceEnd(id: self.id, algorithm: .xxh3, digest: try self.digest(10))) }
 
-    /// Ten bytes offered, four of them sent and written, and then the connection lost.
+    /// Offers ten bytes, sends four, which are written, and loses the connection.
     private func interrupted(_ raw: RawPeer, _ bob: TestNode, _ session: SessionID) async throws {
         try await raw.send(raw.offer("x", size: 10, in: session, id: self.id))
         #expect(try await raw.resourceAnswer() == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 10)))
@@ -86,7 +86,7 @@ import Testing
     @Test func itGoesOnAfterARestartAndInterruptionsWhileComparing() async throws {
         let (raw, bob, session) = try await self.joined()
         try await self.interrupted(raw, bob, session)
-        // Lost again while the two compare.
+        // The connection is lost again during the comparison.
         let second = try await raw.attached(to: bob, in: session)
         try await second.send(raw.offer("x", size: 10, in: session, id: self.id))
         #expect(try await second.resourceAnswer() == self.have)
@@ -106,7 +106,7 @@ import Testing
         await bob2.stop()
     }
 
-    /// As where the state was restored from before the session.
+    /// As after restoring a state from before the session.
     @Test func aStartWithoutItsSessionLeavesNothingOfIt() async throws {
         let (raw, bob, session) = try await self.joined()
         try await self.interrupted(raw, bob, session)
@@ -152,7 +152,7 @@ import Testing
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
         #expect(try await again.resourceAnswer() == .resourceDone(self.id))
-        // Under another name it is something else, and the id is taken.
+        // Under another name, it is a different resource, and the id is already in use.
         let other = try await raw.attached(to: bob, in: session)
         try await other.send(raw.offer("y", size: 10, in: session, id: self.id))
         guard case .resourceRefuse(let refuse) = try await other.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
@@ -223,7 +223,7 @@ import Testing
         await loop.advanceTime(by: .seconds(50))
         try await eventually("it has expired") { try await bob.node.resource(self.id).error == .timedOut && bob.spoolNames() == [] }
         #expect(await bob.node.spool.heldBytes() == 0)
-        // Its sender is more patient: from the start, then.
+        // Its sender is more patient: the transfer starts from the beginning.
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
         try await self.finish(again, bob, from: 0)
         await again.close()

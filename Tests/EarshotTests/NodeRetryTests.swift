@@ -5,11 +5,11 @@ import Testing
 
 @testable import Earshot
 
-/// When a queued message that its receiver had no room for is tried again, each time at its edge; time is moved by hand.
+/// The times at which a queued message is retried after its receiver had no room; the test moves the time.
 @Suite(.timeLimit(.minutes(1))) struct NodeRetryTests {
     private let loop = NIOAsyncTestingEventLoop()
 
-    /// A peer by hand, a node, and a message that is queued there for the peer and has come to it once.
+    /// Creates a peer with frames from the test, a node, and a message that is queued for the peer and was sent to it once.
     private func queued() async throws -> (RawPeer, TestNode, MessageID) {
         let bob = try await TestNode("bob") {
             $0.fromUnknown = .accept
@@ -26,19 +26,19 @@ import Testing
 
     private func refuse(_ id: MessageID, _ raw: RawPeer) async throws {
         try await raw.send(.messageReceipts([MessageReceipt(id: id, outcome: .inboxFull)]))
-        // Time does not pass before the node has heard it; a ping is answered without the node.
+        // Waits until the node has handled the refusal before time passes. A ping would be answered without the node.
         #expect(try await !self.comes(id, raw))
     }
 
-    /// A person there reads some other message.
+    /// Simulates that the peer's user reads another message.
     private func read(_ raw: RawPeer) async throws {
         try await raw.send(.messageReceipts([MessageReceipt(id: .random(), outcome: .read)]))
     }
 
-    /// Whether the message is tried again by now.
+    /// Returns whether the message has been retried.
     private func comes(_ id: MessageID, _ raw: RawPeer) async throws -> Bool {
         var comes = false
-        // The first answer says that the node has decided, the second that what it decided is done.
+        // The first answer shows that the node has decided, and the second that the decision is carried out.
         for _ in 0..<2 {
             let unknown = SessionID.random()
             try await raw.send(.sessionResume(unknown))
@@ -51,12 +51,12 @@ import Testing
         return comes
     }
 
-    /// Waits until the message is tried again: it is read from the disk first.
+    /// Waits until the message is retried, after it is read from the disk.
     private func awaitTry(of id: MessageID, _ raw: RawPeer) async throws {
         try await raw.next { if case .message(let message) = $0, message.id == id { () } else { nil } }
     }
 
-    /// It is refused again and again, and each pause is as long as the list says; the last one stands.
+    /// Refuses the message repeatedly. Each pause has the listed length, and the last one repeats.
     private func refuseThroughAllDelays(_ id: MessageID, _ raw: RawPeer) async throws {
         for delay in EarshotLimits.refusedDelays + EarshotLimits.refusedDelays.suffix(1) {
             try await self.refuse(id, raw)
@@ -70,7 +70,7 @@ import Testing
     @Test func refusedDelays() async throws {
         let (raw, bob, id) = try await self.queued()
         try await self.refuseThroughAllDelays(id, raw)
-        // What is taken at last begins anew.
+        // After a delivered message, the pauses start again.
         try await raw.send(.messageReceipts([MessageReceipt(id: id, outcome: .delivered)]))
         try await eventually("it is delivered") { try await bob.node.message(id, from: nil).recipients.map(\.status) == [.delivered] }
         await raw.close()
@@ -81,11 +81,11 @@ import Testing
     @Test func resumeInterval() async throws {
         let (raw, bob, id) = try await self.queued()
         let interval = TimeAmount(EarshotLimits.resumeInterval)
-        // Until it would wait for much longer by itself.
+        // Until the next pause is much longer.
         try await self.refuseThroughAllDelays(id, raw)
         try await self.refuse(id, raw)
         try await self.read(raw)
-        // There may be room: at once.
+        // There may be room, so the message is retried immediately.
         try await self.awaitTry(of: id, raw)
         for _ in 0..<3 {
             try await self.refuse(id, raw)
@@ -95,13 +95,13 @@ import Testing
             await self.loop.advanceTime(by: interval - .nanoseconds(1))
             #expect(try await !self.comes(id, raw))
             await self.loop.advanceTime(by: .nanoseconds(1))
-            // Once an interval.
+            // Once per interval.
             try await self.awaitTry(of: id, raw)
         }
         try await self.refuse(id, raw)
         await self.loop.advanceTime(by: interval)
         try await self.read(raw)
-        // And at once where it was not tried for so long.
+        // And immediately, if it was not tried for that long.
         try await self.awaitTry(of: id, raw)
         await raw.close()
         await bob.stop()

@@ -7,13 +7,13 @@ import Testing
 @testable import EarshotCore
 
 extension StoreSchema {
-    /// Takes back groups.
+    /// The downgrade that removes groups.
     static let undoingGroups =
         "DROP TABLE group_records; DROP TABLE groups; ALTER TABLE messages DROP COLUMN group_id; "
         + "ALTER TABLE messages DROP COLUMN group_name; ALTER TABLE outbox DROP COLUMN group_id; "
         + "ALTER TABLE resources DROP COLUMN group_id; ALTER TABLE resources DROP COLUMN group_name; "
         + "ALTER TABLE resources DROP COLUMN share_id; "
-    /// Takes back what came since one session a peer, and peers decided about, are a matter of the layout.
+    /// The downgrade that also removes the uniqueness of a peer's session and the note of decided peers from the schema.
     static let undoingSessionsByPeer = undoingGroups + "DROP INDEX members_by_peer; ALTER TABLE peers DROP COLUMN decided; "
 }
 
@@ -26,7 +26,7 @@ extension StoreSchema {
         return raw
     }
 
-    /// An identity whose id is on that side of the node's.
+    /// Creates an identity whose id is lower or higher than the node's.
     private func identity(lowerThan node: TestNode, _ isLower: Bool) throws -> Identity {
         while true {
             let identity = try RawPeer.makeIdentity()
@@ -43,7 +43,7 @@ extension StoreSchema {
         try await Store(directory: bob.directory).load().sessions.map(\.id)
     }
 
-    /// What crosses comes to one session, however much is said in one write, and leaving it leaves nothing behind.
+    /// Crossing invitations result in one session, however many frames are in one write, and leaving it leaves nothing behind.
     @Test(arguments: [true, false], [0, 1, 2]) func whatCrossesComesToOne(isLower: Bool, order: Int) async throws {
         let bob = try await TestNode("bob")
         let raw = try await self.proven(bob, as: try self.identity(lowerThan: bob, isLower))
@@ -75,12 +75,12 @@ extension StoreSchema {
         await raw.close()
     }
 
-    /// The other way out of a session: all that is there for that peer goes, also what memory does not know of.
+    /// The other way to end a session: everything of that peer is deleted, including data that is only on disk.
     @Test(arguments: [Trust.unknown, .blocked]) func takingTrustBackLeavesNoSession(trust: Trust) async throws {
         let bob = try await TestNode("bob")
         let raw = try await self.proven(bob)
         let id = raw.id
-        // As an earlier release may have left it: on disk alone.
+        // As an earlier release may have left it: only on disk.
         _ = try await bob.node.setTrust(.trusted, for: id.description)
         try await bob.node.store.apply([.putSession(StoredSession(id: .random(), members: [bob.node.id, id], createdAt: Date()))])
         _ = try await bob.node.setTrust(trust, for: id.description)
@@ -101,7 +101,7 @@ extension StoreSchema {
         let refused = try await bob.node.decided(other.id)
         #expect(refused.state == .failed && refused.error == .protocolViolation)
         #expect(try await second.next { if case .sessionEnd(let id) = $0 { id } else { nil } } == session)
-        // Nor by resuming it.
+        // Nor by resuming the session.
         let (third, _) = try await self.invite(bob, second)
         try await second.send(.sessionResume(session))
         #expect(try await bob.node.decided(third.id).state == .failed)
@@ -113,7 +113,7 @@ extension StoreSchema {
         await second.close()
     }
 
-    /// The acceptance and the session's end in one write: nothing is left, and the invitation does not name what is over.
+    /// The acceptance and the session's end in one write leave nothing behind, and the invitation names no ended session.
     @Test func whatEndsAtOnceLeavesNothing() async throws {
         let bob = try await TestNode("bob")
         let raw = try await self.proven(bob)
@@ -128,7 +128,7 @@ extension StoreSchema {
         await raw.close()
     }
 
-    // MARK: The layout
+    // MARK: The schema
 
     private func session(_ id: SessionID = .random(), with peer: UInt8, at time: Double = 0) -> StoredSession {
         StoredSession(id: id, members: [peerID(100), peerID(peer)], createdAt: Date(timeIntervalSince1970: time))
@@ -140,10 +140,10 @@ extension StoreSchema {
         let (first, second) = (self.session(with: 1), self.session(with: 1))
         try await store.apply([.putSession(first), .putSession(second), .putSession(second)])
         #expect(try await store.load().sessions == [second])
-        // An id that another peer has is none for this one, and takes nothing from that.
+        // The id of another peer's session is refused, and that session stays.
         await #expect(throws: EarshotError.self) { try await store.apply([.putSession(self.session(second.id, with: 2))]) }
         #expect(try await store.load().sessions == [second])
-        // Nor can a second one be written in any other way.
+        // No second session can be written in any other way.
         let third = self.session(with: 2)
         try await store.apply([.putSession(third)])
         await #expect(throws: SQLiteError.self) {
@@ -167,12 +167,12 @@ extension StoreSchema {
 }
 
 extension Node {
-    /// Whether nothing is to be decided, or to be written.
+    /// Whether no decision is pending or being written.
     fileprivate var isSettled: Bool { self.core.decisions.count == 0 && self.core.invitations(all: false).isEmpty }
 }
 
 extension Store {
-    /// As an earlier release did.
+    /// Inserts a session like an earlier release.
     fileprivate func insert(_ session: StoredSession) throws {
         try self.database.run(
             "INSERT INTO sessions (id, created_at) VALUES (?, ?)",

@@ -8,7 +8,7 @@ import Testing
 @testable import EarshotCore
 
 extension TestNode {
-    /// Applies a change of the configuration as a reload does; gives the discovery that was made for it, if one was.
+    /// Applies a change of the configuration like a reload, and returns the new discovery if one was made.
     @discardableResult
     func reconfigure(
         changed: [String] = [], needsRestart: [String] = [], _ change: (inout Node.Configuration) -> Void
@@ -25,7 +25,7 @@ extension TestNode {
 }
 
 @Suite struct NodeSettingsTests {
-    /// Of peers in a session, which have a connection, only a new one tells them.
+    /// Peers in a session, which have a connection, learn the name only from a new connection.
     @Test func aNewNameIsProvenToThoseInASession() async throws {
         let (alice, bob) = try await pair()
         let name = try DisplayName("anna")
@@ -59,7 +59,7 @@ extension TestNode {
 
     @Test func aNewNameIsAdvertisedAndSaid() async throws {
         let (alice, bob) = try await pair(inSession: false)
-        // The first to come runs first.
+        // The first discovery is running.
         try await alice.found(bob)
         let name = try DisplayName("anna")
         let second = try #require(
@@ -68,7 +68,7 @@ extension TestNode {
                 $0.discoveryInfo = ["room": "attic"]
             })
         try await alice.event { if case .settingsReloaded(changed: ["peer.name"], needsRestart: []) = $0 { () } else { nil } }
-        // The next one begins when the first one has ended.
+        // The next discovery starts when the first has ended.
         try await alice.event(since: 0) {
             if case .discoveryChanged(DiscoveryStatus(backend: .embedded, state: .running)) = $0 { () } else { nil }
         }
@@ -78,7 +78,7 @@ extension TestNode {
         #expect(second.advertised?.port == alice.port)
         #expect(second.advertised?.txt.contains(TXTPair(key: "room", value: Array("attic".utf8))) == true)
         #expect(await alice.node.status().name == name)
-        // What the first one saw is not lost for it, and the second one sees it again.
+        // The sightings of the first discovery stay valid, and the second one repeats them.
         second.tell(.found(.embedded, bob.sighting()))
         try await agree(alice, bob)
         #expect(await bob.node.peers().first { $0.id == alice.node.id }?.name == "anna")
@@ -98,7 +98,7 @@ extension TestNode {
         configuration.advertise = false
         try await alice.node.apply(configuration, changed: ["discovery.backend"], needsRestart: [], restartsDiscovery: true) { nil }
         try await alice.event { if case .discoveryChanged(DiscoveryStatus(backend: .none, state: .off)) = $0 { () } else { nil } }
-        // And on again.
+        // Switched on again.
         let second = try #require(try await alice.reconfigure { $0.advertise = true })
         try await eventually("it advertises again") { second.advertised != nil }
         await alice.stop()

@@ -10,7 +10,7 @@ import Testing
 @testable import Earshot
 
 extension Frame {
-    /// Which resource it is about.
+    /// The resource of the frame.
     var resource: ResourceID? {
         switch self {
         case .resourceOffer(let offer): offer.id
@@ -22,7 +22,7 @@ extension Frame {
     }
 }
 
-/// What one peer may hold of another's disk and memory with transfers that it does not finish.
+/// The limits of one peer's unfinished transfers, on the other side's disk and in its memory.
 @Suite(.timeLimit(.minutes(1))) struct NodeShareTests {
     private static let quota: UInt64 = 16 << 20
 
@@ -72,7 +72,7 @@ extension Frame {
         await bob.stop()
     }
 
-    /// Offered and gone: the other peers have the room at once, not in a day.
+    /// After an offer, the peer disconnects. Its space is available to other peers immediately, not after a day.
     @Test func offeredAndGone() async throws {
         let bob = try await self.node()
         let (raw, session) = try await self.member(of: bob)
@@ -88,7 +88,7 @@ extension Frame {
             let (other, theirs) = try await self.member(of: bob, name)
             #expect(try await self.isAccepted(other, theirs, size: Self.quota / 4 - 8192))
         }
-        // Back again it is told that there is no room for the rest.
+        // After reconnecting, it is told that there is no room for the remainder.
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: size, in: session, id: id))
         guard case .resourceRefuse(let refuse) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
@@ -99,14 +99,14 @@ extension Frame {
 
     // MARK: Lists of entries
 
-    /// A directory of empty files, its list as long as is asked for or a little longer.
+    /// Returns a directory of empty files, whose list has at least this length.
     private static func tree(_ bytes: Int) throws -> [UInt8] {
         var builder = TreeManifest.Builder()
         let time = TreeEntry.Time(seconds: 0, nanoseconds: 0)
         try builder.append(TreeEntry(parent: 0, name: [], mode: 0o700, modified: time, content: .directory), path: "")
         let name = String(repeating: "x", count: 240)
         let file = TreeEntry.Content.file(size: 1)
-        // Of 274 bytes each.
+        // With 274 bytes each.
         for number in 0..<max(1, (bytes + 273 - TreeLimits.headerLength - 20) / 274) {
             let name = Array((name + String(10_000_000 + number).suffix(6)).utf8)
             try builder.append(TreeEntry(parent: 0, name: name, mode: 0o600, modified: time, content: file), path: "x")
@@ -130,7 +130,7 @@ extension Frame {
         }
     }
 
-    /// Of eight that are offered one list is taken at a time, and the others wait without a word: they are neither lost nor refused.
+    /// Of eight offers, one list is received at a time, and the others wait without an answer: they are neither lost nor refused.
     @Test func oneListAtATime() async throws {
         let bob = try await self.node()
         let (raw, session) = try await self.member(of: bob)
@@ -140,7 +140,7 @@ extension Frame {
         for (number, id) in ids.enumerated() {
             guard case .resourceAccept(let accept) = try await raw.resourceAnswer() else { throw EarshotError(.notFound, "not taken") }
             #expect(accept.id == id)
-            // A byte short of the whole list no other peer has a turn.
+            // One byte before the end of the list, no other peer has a turn.
             try await raw.send(.resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(bytes: list.dropLast()))))
             try await eventually("it is written") { try await bob.node.resource(id).transferred == UInt64(list.count - 1) }
             for later in ids[(number + 1)...] { #expect(try await bob.node.resource(later).state == .offered) }
@@ -152,7 +152,7 @@ extension Frame {
             let rows = await bob.node.resources()
             return rows.count == ids.count && rows.allSatisfy { $0.state == .paused }
         }
-        // Back again each has its turn again.
+        // After reconnecting, each offer has its turn again.
         let again = try await raw.attached(to: bob, in: session)
         for id in ids { try await again.send(try self.offer(list, in: session, id)) }
         var back: Set<ResourceID> = []
@@ -166,7 +166,7 @@ extension Frame {
         await bob.stop()
     }
 
-    /// A long list stays in memory until its directory is there, or interrupted; the next one waits for that.
+    /// A long list stays in memory until its directory is complete or interrupted, and the next one waits for that.
     @Test(arguments: [EarshotLimits.shortTreeList, EarshotLimits.shortTreeList + 1]) func shortTreeList(_ bytes: Int) async throws {
         let bob = try await self.node { $0.quota = 1 << 30 }
         let (raw, session) = try await self.member(of: bob)
@@ -188,7 +188,7 @@ extension Frame {
         await bob.stop()
     }
 
-    /// The same list with a few more entries, so that it has exactly so many bytes.
+    /// Returns the list with a few more entries, so that it has exactly this size.
     private static func padded(_ list: [UInt8], to bytes: Int) throws -> [UInt8] {
         var missing = bytes - list.count
         let old = try TreeManifest(decoding: list)
@@ -197,7 +197,7 @@ extension Frame {
         let time = TreeEntry.Time(seconds: 0, nanoseconds: 0)
         var number = 0
         while missing > 0 {
-            // A link of 22 bytes and its name and target.
+            // A link with 22 bytes, its name and its target.
             let length = missing > 300 ? 200 : missing
             let name = Array("y\(number)".utf8)
             let target = [UInt8](repeating: 0x7A, count: length - 22 - name.count)
@@ -210,7 +210,7 @@ extension Frame {
         return padded
     }
 
-    /// Our own directories wait for the answer for as long as another of them moves, and no longer.
+    /// Outgoing directories wait for the answer as long as another one is being transferred, and no longer.
     @Test func aDirectoryWaitsBehindAnother() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let bob = try await self.node { $0.timers = Timers(on: loop) }
@@ -235,10 +235,10 @@ extension Frame {
             try await eventually("it moves") { try await bob.node.resource(ids[0]).transferred == limit }
         }
         #expect(try await bob.node.resource(ids[1]).state == .offered)
-        // The first one ends; the second waits for its answer once more as long.
+        // The first one ends, and the second waits for its answer for the full time again.
         try await raw.send(.resourceRefuse(ResourceRefuse(id: ids[0], refusal: Refusal(code: .declined))))
         try await eventually("the first is over") { try await bob.node.resource(ids[0]).state.isFinal }
-        // Its time begins when the first has been taken away, of which nothing tells.
+        // The full time starts when the first has been removed, for which there is no event.
         try await eventually("the second is, too") {
             await loop.advanceTime(by: TimeAmount(EarshotLimits.resourceAnswerTime))
             return try await bob.node.resource(ids[1]).error == .timedOut

@@ -8,7 +8,7 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// The limits of streams' bytes, each at its edge; those of their number and their time are the core's.
+/// The limits of streams' bytes, at their exact values. The core tests their number and their times.
 @Suite(.timeLimit(.minutes(1))) struct NodeStreamLimitTests {
     private func joined(_ extensions: [HelloExtension]) async throws -> (RawPeer, TestNode, SessionID) {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
@@ -23,7 +23,7 @@ import Testing
         try await raw.next { if case .streamOpen(let open) = $0 { open.id } else { nil } }
     }
 
-    /// Takes so many bytes of streams.
+    /// Receives this number of stream bytes.
     private func take(_ count: UInt64, _ raw: RawPeer) async throws {
         var received: UInt64 = 0
         while received < count {
@@ -38,7 +38,7 @@ import Testing
         return body
     }
 
-    /// A data connection is asked for with the last of so many bytes, and not before.
+    /// A data connection is requested with the last of these bytes, and not before.
     @Test func streamRerouteAfter() async throws {
         let (raw, bob, _) = try await self.joined([.streamReroute])
         let limit = EarshotLimits.streamRerouteAfter
@@ -47,7 +47,7 @@ import Testing
         let id = try await self.opened(raw)
         try await raw.send(.streamAccept(StreamAccept(id: id, limit: 2 * limit)))
         try await self.take(limit - 1, raw)
-        // All that was decided about them has been done.
+        // All decisions about them have been carried out.
         try await raw.roundTrip()
         #expect(await bob.node.core.streams[id]?.outlet == .control)
         body.feed.yield(ByteBuffer(repeating: 7, count: 1))
@@ -58,7 +58,7 @@ import Testing
         await bob.stop()
     }
 
-    /// What goes out over the control connection keeps a little ahead of the socket, and no more: messages would wait behind it.
+    /// Output over the control connection is only slightly ahead of the socket, because messages would otherwise wait behind it.
     @Test func streamUnwrittenBytes() async throws {
         let (channel, holder) = (NIOAsyncTestingChannel(), Box<[EventLoopPromise<Void>]>([]))
         try await channel.testingEventLoop.submit { try channel.pipeline.syncOperations.addHandler(Holder(holder)) }.get()
@@ -80,7 +80,7 @@ import Testing
                 return holder.value.count >= count
             }
         }
-        // The one beyond the limit goes out, and waits for the oldest.
+        // The piece beyond the limit is sent, and waits for the oldest one.
         try await written(fits + 1)
         for _ in 0..<100 {
             await Task.yield()
@@ -106,7 +106,7 @@ import Testing
         _ = try await channel.finish()
     }
 
-    /// Holds what is written until a test lets it go.
+    /// Holds writes until the test releases them.
     private final class Holder: ChannelOutboundHandler {
         typealias OutboundIn = [Frame]
         private let held: Box<[EventLoopPromise<Void>]>

@@ -7,9 +7,9 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// Streams that move to a data connection of their own, between two nodes on loopback.
+/// Streams that move to their own data connection, between two nodes on loopback.
 @Suite(.timeLimit(.minutes(1))) struct NodeStreamRouteTests {
-    /// A stream from one node to the other that has moved: so many bytes were taken by its reader.
+    /// A stream between the nodes that has moved after its reader has taken some bytes.
     private struct Moved {
         let sender: TestNode
         let receiver: TestNode
@@ -24,7 +24,7 @@ import Testing
             await self.receiver.stop()
         }
 
-        /// Takes all that comes from the byte `taken` on, which `NodeDataTests.content` has there.
+        /// Takes all bytes from `taken`, which are those of `NodeDataTests.content`.
         func expectRest(from taken: Int, to size: Int) async throws {
             var whole = ByteBuffer()
             while let piece = try await self.content.next() { whole.writeImmutableBuffer(piece) }
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// What an inlet is that takes its bytes from a data connection.
+    /// An inlet that takes its bytes from a data connection.
     private var reading: StreamInlet {
         var inlet = StreamInlet()
         inlet.asked()
@@ -87,7 +87,7 @@ import Testing
         await moved.end()
     }
 
-    /// A reader that asks for nothing holds the writer up after a window also there.
+    /// A reader that does not read also stops the writer there after one window.
     @Test func aReaderThatPauses() async throws {
         let moved = try await self.moved()
         let size = Self.first + 4_000_000
@@ -105,7 +105,7 @@ import Testing
         await moved.end()
     }
 
-    /// The stream goes on over the control connection, without a byte lost or sent to the reader twice.
+    /// The stream continues over the control connection, without losing or repeating a byte.
     @Test(arguments: [true, false], [true, false]) func lost(atTheSender: Bool, reading: Bool) async throws {
         let moved = try await self.moved()
         let size = Self.first + 4_000_000
@@ -120,7 +120,7 @@ import Testing
         await moved.end()
     }
 
-    /// The writer has nothing to say when the connection is lost, and says more later.
+    /// The connection is lost while the writer is idle. The writer continues later.
     @Test func lostWhileIdle() async throws {
         let moved = try await self.moved()
         try #require(await moved.receiver.node.dataConnection(moved.transfer)).close()
@@ -132,7 +132,7 @@ import Testing
         await moved.end()
     }
 
-    /// Aborted by its reader, aborted by its writer, and without its peer.
+    /// Aborted by its reader, by its writer, and by the loss of its peer.
     @Test(arguments: ["reader", "writer", "peer"]) func cutShort(by who: String) async throws {
         let moved = try await self.moved()
         weak let sent = await moved.sender.node.dataConnection(moved.transfer)
@@ -147,13 +147,13 @@ import Testing
         await #expect { try await moved.opened.value } throws: { ($0 as? EarshotError)?.code == code }
         await #expect { while try await moved.content.next() != nil {} } throws: { ($0 as? EarshotError)?.code == code }
         try await self.expectNoRoutes(moved)
-        // Nor what it has sent, which goes with the connection: the stream's row stays for a while.
+        // The sent bytes, which go with the connection, are not retained either: the stream's row stays for a while.
         try await eventually("the closed stream's row keeps no connection") { sent == nil && received == nil }
         for node in [moved.sender, moved.receiver] { #expect(try await node.node.stream(moved.content.stream.id).state == .closed) }
         await moved.end()
     }
 
-    /// More streams than may ask at once: all of them move.
+    /// More streams than may ask at once. All of them move.
     @Test func fiveAtOnce() async throws {
         let (alice, bob) = try await pair()
         let bodies = (0..<5).map { _ in ScriptedBody() }

@@ -7,7 +7,7 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// A body whose pieces a test gives, at its own pace.
+/// A body whose pieces come from the test, at its own pace.
 struct ScriptedBody: AsyncSequence, Sendable {
     private let stream: AsyncThrowingStream<ByteBuffer, any Error>
     let feed: AsyncThrowingStream<ByteBuffer, any Error>.Continuation
@@ -21,7 +21,7 @@ struct ScriptedBody: AsyncSequence, Sendable {
 }
 
 extension StreamContent {
-    /// Everything to the end.
+    /// Returns all bytes to the end.
     func all() async throws -> String {
         var whole = ByteBuffer()
         while let piece = try await self.next() { whole.writeImmutableBuffer(piece) }
@@ -49,7 +49,7 @@ extension TestNode {
         await bob.stop()
     }
 
-    /// A body that cannot fail is one, too.
+    /// A body that cannot throw is accepted too.
     @Test func aBodyThatCannotFail() async throws {
         let (alice, bob) = try await pair()
         async let accepted = bob.node.acceptNextStream(name: "x")
@@ -81,7 +81,7 @@ extension TestNode {
         await self.end(alice, bob)
     }
 
-    /// What has come is handed on at once, and the sender is told of the end only when the reader says so.
+    /// Received bytes are passed on immediately, and the sender learns of the end only when the reader reports it.
     @Test func openerFirstAndByteByByte() async throws {
         let (alice, bob) = try await pair()
         let body = ScriptedBody("a")
@@ -100,7 +100,7 @@ extension TestNode {
         await self.end(alice, bob)
     }
 
-    /// A reader that asks for nothing holds the writer up after a window, whatever the writer has.
+    /// A reader that does not read stops the writer after one window.
     @Test func aReaderThatPausesHoldsTheWriterUp() async throws {
         let (alice, bob) = try await pair()
         let body = ScriptedBody()
@@ -111,7 +111,7 @@ extension TestNode {
         let content = try await bob.node.acceptStream(try await bob.streamWaits().id)
         let window = EarshotLimits.streamWindow
         try await eventually("the window is full") { await alice.node.openStreams().first?.transferred == window }
-        // Messages pass it by.
+        // Messages overtake the stream.
         #expect(try await alice.send("quick", to: bob).recipients.map(\.status) == [.delivered])
         #expect(await alice.node.openStreams().first?.transferred == window)
         #expect(try await content.all().utf8.count == 10_000_000)
@@ -127,7 +127,7 @@ extension TestNode {
         let content = try await bob.node.acceptStream(try await bob.streamWaits().id)
         _ = try await content.next()
         content.abandon()
-        // The body has nothing to say, and the writer learns of it all the same.
+        // The body is idle, and the writer still learns of it.
         await #expect { try await opened.value } throws: { ($0 as? EarshotError)?.code == .cancelled }
         #expect(try await alice.streamClosed().error == .cancelled)
         #expect(try await bob.streamClosed().error == .cancelled)
@@ -173,7 +173,7 @@ extension TestNode {
         await self.end(alice, bob)
     }
 
-    /// What is not accepted yet is no worse for a connection that breaks: it is opened again on the next.
+    /// A stream that is not accepted yet survives a lost connection: it is opened again on the next one.
     @Test func whatWaitsSurvivesALostConnection() async throws {
         let (alice, bob) = try await pair()
         let body = ScriptedBody("a")

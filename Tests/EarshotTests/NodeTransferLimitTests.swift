@@ -7,9 +7,9 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// What the spool has of transfers at their limits; the limits themselves are the core's (TransferLimitTests).
+/// The spool's part of the limits of transfers. The core tests the limits themselves (TransferLimitTests).
 @Suite(.timeLimit(.minutes(1))) struct NodeTransferLimitTests {
-    /// A peer by hand in a session with a node.
+    /// Creates a peer with frames from the test, in a session with a node.
     private func joined(configure: (inout Node.Configuration) -> Void = { _ in }) async throws -> (RawPeer, TestNode, SessionID) {
         let bob = try await TestNode("bob") {
             $0.fromUnknown = .accept
@@ -38,7 +38,7 @@ import Testing
         await node.stop()
     }
 
-    /// Its sender sends nothing of it: the room that was held for it is free again.
+    /// The sender sends no bytes, so the reserved space is released.
     @Test func whatTimesOutFreesItsSpace() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let (raw, bob, session) = try await self.joined { $0.timers = Timers(on: loop) }
@@ -54,7 +54,7 @@ import Testing
         await loop.end()
     }
 
-    /// Transfers that are over leave their jobs behind while the disk is busy: so many, and the next offer has to wait.
+    /// While the disk is busy, ended transfers leave their jobs behind. At the limit, the next offer has to wait.
     @Test func incomingMovers() async throws {
         let (raw, bob, session) = try await self.joined()
         let (busy, released) = (OneShot<Void>(), DispatchSemaphore(value: 0))
@@ -63,7 +63,7 @@ import Testing
             busy.settle(())
             released.wait()
         }
-        // Whatever comes of it, the spool's thread is let go.
+        // Releases the spool's thread in every case.
         defer { released.signal() }
         await busy.value()
         for _ in 0..<EarshotLimits.incomingMovers {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Earshot
 
-/// Directories as a node receives them: kept over interruptions, bounded by the quota, put in place as the settings say.
+/// Receiving directories: kept after interruptions, bounded by the quota, and published according to the settings.
 @Suite(.timeLimit(.minutes(1))) struct NodeTreeTests {
     private let id = ResourceID.random()
     private let source: StateDirectory
@@ -67,7 +67,7 @@ import Testing
         .resourceAccept(ResourceAccept(id: self.id, offset: UInt64(offset), limit: UInt64(self.bytes.readableBytes)))
     }
 
-    /// Sends all of it, on a connection on which it was not offered yet.
+    /// Sends the whole tree, on a connection on which it was not offered yet.
     private func deliver(_ raw: RawPeer, _ session: SessionID) async throws -> Frame {
         let id = ResourceID.random()
         try await raw.send(self.offer(session, id: id))
@@ -85,7 +85,7 @@ import Testing
         #expect(try files.contentsOfDirectory(atPath: "\(directory)/sub/empty") == [])
     }
 
-    /// In the middle of its entries, and in the middle of a file.
+    /// Within the entries, and within a file.
     @Test(arguments: [30, 50_000]) func itGoesOnAfterARestart(_ part: Int) async throws {
         let received = try StateDirectory()
         let (raw, bob, session) = try await self.joined { $0.receiveDirectory = received.path }
@@ -117,7 +117,7 @@ import Testing
         await bob2.stop()
     }
 
-    /// It takes what its files take on the disk, in blocks, and its entries, and not only its bytes.
+    /// A directory takes the blocks of its files on the disk, and its entries, not only its bytes.
     @Test(arguments: [false, true]) func quota(_ hasRoom: Bool) async throws {
         let size = UInt64(self.bytes.readableBytes)
         let (raw, bob, session) = try await self.joined { $0.quota = hasRoom ? 4 * 200_000 : 4 * DiskBlocks(size: 4096).tree(size) - 1 }
@@ -134,8 +134,8 @@ import Testing
         await bob.stop()
     }
 
-    /// Two at once, each of which the peer's share has room for beside what the other has declared: the first whose list of entries comes
-    /// has it.
+    /// Two directories at once. The peer's share has room for each of them beside the declared size of the other. The first one whose list
+    /// of entries is complete gets it.
     @Test func twoAtOnce() async throws {
         let length = try self.bytes.withUnsafeReadableBytes { header in
             try TreeManifest.lengths(header: UnsafeRawBufferPointer(rebasing: header.prefix(TreeLimits.headerLength))).manifest
@@ -147,7 +147,7 @@ import Testing
         for id in [first, second] { try await raw.send(self.offer(session, id: id)) }
         #expect(try await raw.resourceAnswer().resource == first)
         try await raw.send(self.chunk(0..<length, id: first))
-        // Only now is it the second's turn.
+        // Only now is it the second one's turn.
         #expect(try await raw.resourceAnswer().resource == second)
         try await eventually("it is admitted") { await bob.node.spool.heldBytes() == room + declared }
         try await raw.send(self.chunk(0..<length, id: second))
@@ -155,7 +155,7 @@ import Testing
         for frame in try self.rest(from: length, id: first) { try await raw.send(frame) }
         #expect(try await raw.resourceAnswer() == .resourceDone(first))
         #expect(await bob.node.spool.heldBytes() == room)
-        // The session lives on, and there is room for as much as the second had declared.
+        // The session continues, and the declared size of the second one is available.
         try await raw.roundTrip()
         await raw.close()
         await bob.stop()
@@ -191,7 +191,7 @@ import Testing
         await bob.stop()
     }
 
-    /// The sum is right, and what it is of is no tree.
+    /// The digest is correct, but the content is not a tree.
     @Test func bytesThatAreNoTreeLeaveNothing() async throws {
         let received = try StateDirectory()
         let (raw, bob, session) = try await self.joined { $0.receiveDirectory = received.path }
@@ -202,13 +202,13 @@ import Testing
         #expect(try await self.refusal(raw).code == .protocolViolation)
         try await eventually("nothing is left") { try await bob.node.spool.heldBytes() == 0 && bob.spoolNames() == [] }
         #expect(try received.names("") == [])
-        // It costs its sender the transfer, not the session.
+        // The sender loses the transfer, but not the session.
         guard case .resourceDone = try await self.deliver(raw, session) else { throw EarshotError(.notFound, "not taken") }
         await raw.close()
         await bob.stop()
     }
 
-    /// Sent to several, it is to all of them or to none: at any time there are all of the rows or there is none.
+    /// A send to several recipients is atomic: at any time, either all rows exist or none.
     @Test(arguments: [false, true]) func toSeveralAtOnce(_ queue: Bool) async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let peers = [try await RawPeer(to: bob), try await RawPeer(to: bob, name: "trudy")]

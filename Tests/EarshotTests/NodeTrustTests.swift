@@ -9,9 +9,9 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// Trust that ends by itself, a machine that only knows its own, names that come back with another key.
+/// Trust that expires, a node that recognises its own key, and names that return with another key.
 @Suite struct NodeTrustTests {
-    /// A clock on the wall, and timers that a test moves.
+    /// A wall clock, and timers that the test moves.
     private struct Time {
         let loop = NIOAsyncTestingEventLoop()
         let date = Box(Date(timeIntervalSince1970: 1_800_000_000))
@@ -61,7 +61,7 @@ import Testing
         await bob.stop()
     }
 
-    /// A peer that is trusted by its id before it was ever here has proven nothing, until it has; that outlives a restart.
+    /// A peer that was trusted by its id before it ever connected has proven nothing until it does. This is kept across a restart.
     @Test func whoeverIsTrustedByItsIDAloneHasProvenNothing() async throws {
         let (alice, bob) = (try await TestNode("alice"), try await TestNode("bob") { $0.fromUnknown = .accept })
         let id = bob.node.id.description
@@ -70,7 +70,7 @@ import Testing
         await alice.stop()
         let again = try await TestNode("alice", in: alice.state)
         #expect(try await again.node.peer(id).proven == false)
-        // That id is advertised under a name: nothing proves that the name is the key's.
+        // The id is advertised with a name, which does not prove that the name belongs to the key.
         again.sees(bob)
         try await again.event {
             if case .peerFound(let peer) = $0, peer.name == "bob" { () } else { nil }
@@ -89,7 +89,7 @@ import Testing
         await bob.stop()
     }
 
-    /// A new key under the same name: the old sessions are over, and peers see a stranger.
+    /// After a key rotation with the same name, the old sessions are over, and peers see a stranger.
     @Test func afterRotationPeersSeeANewPeer() async throws {
         let (alice, bob) = try await pair()
         let old = alice.node.id

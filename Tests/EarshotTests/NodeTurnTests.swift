@@ -2,7 +2,7 @@ import Testing
 
 @testable import Earshot
 
-/// How long the node works before it lets its callers in.
+/// The time that the node works before its callers have a turn.
 @Suite struct NodeTurnTests {
     private let moment = Duration.nanoseconds(1)
 

@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    /// A message is read when the next one is asked for: a program that dies before that gets it again.
+    /// A message is read when the next one is requested. A program that crashes before that receives it again.
     @Test func whatWasNotDealtWithComesAgain() async throws {
         try await self.with { alice, bob in
             for number in 0..<2 { try await alice.node.send(Command(name: "\(number)"), to: "bob") }
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    /// Reads one message, and says that it is dealt with: by asking for one that does not come.
+    /// Reads one message, and marks it handled by requesting another one that does not arrive.
     private func readOne(of node: TestNode) async throws {
         let reader = Task {
             var messages = node.node.messages(of: Command.self).makeAsyncIterator()

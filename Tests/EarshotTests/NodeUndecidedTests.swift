@@ -7,7 +7,7 @@ import Testing
 @testable import EarshotCore
 
 extension Node {
-    /// Peers that are kept, as many.
+    /// Adds the maximum number of kept peers.
     fileprivate func know(_ count: Int) {
         for number in 0..<count {
             let id = PeerID(subjectPublicKeyInfo: [3, UInt8(number >> 8), UInt8(number & 0xFF)])
@@ -23,7 +23,7 @@ extension Node {
     }
 }
 
-/// Peers that only the settings let in leave nothing behind, and those that we know take no room from those that are discovered.
+/// Peers that only the settings admit leave nothing behind, and known peers take no room from discovered ones.
 @Suite(.timeLimit(.minutes(1))) struct NodeUndecidedTests {
     private func joined(_ bob: TestNode, _ name: String = "mallory") async throws -> (RawPeer, SessionID) {
         let raw = try await RawPeer(to: bob, name: name)
@@ -44,12 +44,12 @@ extension Node {
             await raw.close()
             try await eventually("it is gone") { await bob.node.knownCounts == [0, 0, 0, 0] }
         }
-        // Also where we end it.
+        // Also if this side ends it.
         let (raw, session) = try await self.joined(bob)
         try await bob.node.leave(session)
         await raw.close()
         try await eventually("it is gone") { await bob.node.knownCounts == [0, 0, 0, 0] }
-        // It is still remembered to have spoken TLS, as a stranger is.
+        // Its use of TLS is still remembered, as for a stranger.
         #expect(await bob.node.transport.tlsPins.contains(raw.id))
         await bob.stop()
         #expect(try await self.rows(bob) == [])
@@ -71,7 +71,7 @@ extension Node {
         #expect(try await self.rows(bob) == [])
     }
 
-    /// A crash may have left it, or another key of this machine.
+    /// The data may be left from a crash, or from another key of this machine.
     @Test func whatIsLeftGoesAtTheStart() async throws {
         let bob = try await TestNode("bob")
         func peer(_ number: UInt8, isDecided: Bool) -> StoredPeer {
@@ -93,7 +93,7 @@ extension Node {
         #expect(try await Store(directory: bob.directory).load().sessions.map(\.members) == [[bob.node.id, peerID(4)]])
     }
 
-    /// A peer that a person has decided about stays.
+    /// A peer that the user has decided about stays.
     @Test(arguments: ["accepted", "invited", "trusted", "mismatched"]) func whoAPersonDecidedAboutStays(how: String) async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = how == "accepted" || how == "invited" ? .ask : .accept }
         let raw = try await RawPeer(to: bob)
@@ -108,7 +108,7 @@ extension Node {
             session = try #require(try await bob.node.respond(to: id, .accept, always: false).sessionID)
         case "invited":
             let sent = try await bob.node.invite(raw.id.description, context: [], timeout: .seconds(60))
-            // It crosses: settings accept it, because a person here has invited it.
+            // Crossing invitations: the settings accept the peer's because the user has invited it.
             _ = try await raw.next { if case .invite(let invite) = $0 { invite } else { nil } }
             session = .random()
             try await raw.send(.inviteAnswer(InviteAnswer(id: sent.id, decision: .accepted(session))))
@@ -137,7 +137,7 @@ extension Node {
         _ = try await bob.told()
         #expect(await bob.node.peers().count { $0.name.hasPrefix("d") } == EarshotLimits.discoveredPeers)
         #expect(await bob.node.peers().count == 2 * EarshotLimits.discoveredPeers + 100)
-        // One that a person decides about makes room.
+        // A peer that the user decides about makes room.
         let known = try await bob.node.peer("d7").id
         _ = try await bob.node.setTrust(.trusted, for: known.description)
         bob.discovery.tell(sighted(EarshotLimits.discoveredPeers))

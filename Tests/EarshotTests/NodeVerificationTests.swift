@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    /// Both ask, alice first.
+    /// Starts the comparison on both sides, alice first.
     private func compare(_ alice: TestNode, _ bob: TestNode) async throws -> (Verification, Verification) {
         #expect(try await alice.node.verify(bob.node.id.description, timeout: .seconds(300)).state == .waiting)
         #expect(try await self.change(bob, .requested).peerID == alice.node.id)
@@ -27,12 +27,12 @@ import Testing
         let (alice, bob) = try await pair(inSession: false)
         let (ours, theirs) = try await self.compare(alice, bob)
         #expect(ours.digits != nil && ours.digits == theirs.digits)
-        // One attempt, then a pause: on both sides.
+        // One attempt, then a pause, on both sides.
         for (node, peer) in [(alice, bob), (bob, alice)] {
             let error = await #expect(throws: EarshotError.self) { try await node.node.verify(peer.node.id.description) }
             #expect(error?.code == .busy)
         }
-        // A person's word makes it trust, and is remembered.
+        // The user's confirmation sets the trust, and is persisted.
         let trusted = try await alice.node.setTrust(.trusted, for: "bob")
         #expect(trusted.trust == .trusted && trusted.verified == .matched)
         #expect(try await alice.node.verification("bob").state == .matched)
@@ -43,8 +43,8 @@ import Testing
         await again.stop()
     }
 
-    /// Two persons without a connection type it at once: both machines dial, one of the two connections gives way, and neither the
-    /// exchange nor what was asked for is lost with it.
+    /// Two users without a connection start the comparison at the same time. Both machines dial, one of the two connections is closed, and
+    /// neither the exchange nor the requests are lost.
     @Test(arguments: 0..<4) func whenBothDialAndAskAtOnceTheyCompare(_ round: Int) async throws {
         let (alice, bob) = try await pair(inSession: false)
         async let one = alice.node.verify(bob.node.id.description, timeout: .seconds(300))
@@ -68,7 +68,7 @@ import Testing
         #expect(try await self.change(bob, .mismatched).errorMessage?.contains("alice says") == true)
         let error = await #expect(throws: EarshotError.self) { try await alice.node.setTrust(.trusted, for: "bob") }
         #expect(error?.code == .forbidden)
-        // A "yes" on the other side that comes after this "no" does not count; not before a person there has it forgotten.
+        // A later "yes" on the other side is ignored after this "no", until the user there resets it.
         let late = await #expect(throws: EarshotError.self) { try await bob.node.setTrust(.trusted, for: "alice") }
         #expect(late?.code == .forbidden && late?.message.contains("says that the digits differ") == true)
         _ = try await bob.node.setTrust(.unknown, for: "alice")
@@ -78,7 +78,7 @@ import Testing
         let again = try await TestNode("alice", in: alice.state) { $0.fromUnknown = .accept }
         #expect(try await again.node.peer("bob").verified == .mismatched)
         #expect(try await again.node.explainPolicy("bob").decisions.first { $0.action == .invite }?.outcome == .ask)
-        // A person may forget it.
+        // The user may reset it.
         #expect(try await again.node.setTrust(.unknown, for: "bob").verified == nil)
         _ = try await again.node.setTrust(.trusted, for: "bob")
         await again.stop()

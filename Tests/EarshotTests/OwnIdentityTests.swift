@@ -6,7 +6,7 @@ import X509
 
 @testable import Earshot
 
-/// A person's own certificate and key, of each kind.
+/// A user's own certificate and key, of each kind.
 @Suite struct OwnIdentityTests {
     private func load(_ files: (certificate: String, privateKey: String), now: Date = Date()) throws -> Identity {
         try Identity.load(certificate: files.certificate, privateKey: files.privateKey, now: now)
@@ -22,7 +22,7 @@ import X509
         #expect(ProofVerifier.isValid(check))
     }
 
-    /// Over TLS and the handshake: every kind of key with every other.
+    /// Every kind of key with every other, over TLS and the handshake.
     @Test(arguments: TestKey.allCases, TestKey.allCases) func eachKindTalksToEachOther(_ one: TestKey, _ other: TestKey) async throws {
         let directory = try StateDirectory()
         let authority = try TestAuthority("ca")
@@ -34,7 +34,7 @@ import X509
             configureBob: { ($0.certificate, $0.privateKey) = (theirs.certificate, theirs.privateKey) })
         _ = try await alice.send("hello", to: bob)
         #expect(try await bob.inbox() == ["hello"])
-        // Without authorities a certificate earns no trust.
+        // Without authorities, a certificate does not establish trust.
         #expect(try await bob.node.peer("alice").trust == .unknown)
         await alice.stop()
         await bob.stop()
@@ -104,14 +104,14 @@ import X509
         #expect(path.hasSuffix("identity-20231114T221320Z.pem"))
         #expect(try directory.mode("identity-20231114T221320Z.pem") == 0o600 && directory.mode(Identity.fileName) == 0o600)
         #expect(try Identity.pem(certificate: path, privateKey: path).contains("PRIVATE KEY"))
-        // What is exported is what can be put back.
+        // An exported identity can be restored.
         let pem = try #require(try Identity.pem(in: directory.path))
         let other = try StateDirectory()
         try write(pem, to: other.path + "/" + Identity.fileName, mode: 0o600)
         #expect(try Identity.load(from: other.path).id == new.id)
     }
 
-    /// Whoever owns the directory has nothing else changed by whoever makes a new identity there, root for example.
+    /// Creating a new identity in a user's directory, for example by root, changes no other file of that user.
     @Test func rotationFollowsNoLink() throws {
         let (directory, elsewhere) = (try StateDirectory(), try StateDirectory())
         let (link, target) = (directory.path + "/" + Identity.fileName, elsewhere.path + "/other")
@@ -124,7 +124,7 @@ import X509
         #expect(try directory.names("") == [Identity.fileName])
     }
 
-    /// Typed twice within a second, and by several at once: each old key is kept, each under a name of its own.
+    /// Rotations within one second, including concurrent ones, keep each old key under its own name.
     @Test func rotationsOfOneSecondLoseNoKey() async throws {
         let directory = try StateDirectory()
         let first = try Identity.load(from: directory.path).id

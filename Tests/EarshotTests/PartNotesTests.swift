@@ -5,7 +5,7 @@ import Testing
 
 @testable import Earshot
 
-/// What a killed daemon was putting into a person's directory goes at its next start, and nothing else does.
+/// A killed daemon's unfinished parts in a user's directory are removed at its next start, and nothing else is.
 @Suite struct PartNotesTests {
     private let place: StateDirectory
     private let notes: StateDirectory
@@ -29,7 +29,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: "\(self.place.path)/\(tree)/a/b", withIntermediateDirectories: true)
         try self.put("\(tree)/a/b/c")
         try #require(chmod("\(self.place.path)/\(tree)/a", 0) == 0)
-        // What a directory has replaced may have been a link: that goes, and not what it leads to.
+        // A replaced entry may have been a link. The link is removed, but not its target.
         try self.put("precious")
         try FileManager.default.createSymbolicLink(atPath: "\(self.place.path)/\(link)", withDestinationPath: "precious")
         let foreign = try PartName.random().description
@@ -81,7 +81,7 @@ import Testing
         try #require(FileStatus(path: "\(self.notes.path)/\(name)")?.modified.first)
     }
 
-    /// Whatever else lies among the notes names nothing.
+    /// Other files among the notes are ignored.
     @Test func onlyNotesAreRead() throws {
         try self.put("report.pdf")
         try self.place.path.write(toFile: "\(self.notes.path)/report.pdf", atomically: false, encoding: .utf8)
@@ -99,7 +99,7 @@ import Testing
         let name = try await first.node.spool.publisher.notes.add(in: try SafeDirectory(path: self.place.path)).description
         try self.put(name)
         try self.put("report.pdf")
-        // In whatever directory its settings name now.
+        // Whatever directory the settings name now.
         let second = try await TestNode("bob", in: state)
         try await eventually("it is gone") { try self.place.names("") == ["report.pdf"] && state.names("spool/publishing") == [] }
         await second.stop()

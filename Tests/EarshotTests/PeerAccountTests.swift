@@ -4,7 +4,7 @@ import Testing
 @testable import Earshot
 @testable import EarshotWire
 
-/// A connection that leads nowhere.
+/// Creates a connection without a peer.
 func deadConnection(of peer: PeerID, accounts: PeerAccounts = PeerAccounts()) throws -> Connection {
     let peer = ProvenPeer(
         id: peer, displayName: try DisplayName("bob"), publicKey: [], signatureScheme: .ed25519, version: 1, encryption: .required,
@@ -14,7 +14,7 @@ func deadConnection(of peer: PeerID, accounts: PeerAccounts = PeerAccounts()) th
         account: accounts.account(of: peer.id))
 }
 
-/// What peers make this machine hold.
+/// The resources of this machine that peers use.
 @Suite struct PeerAccountTests {
     private let accounts = PeerAccounts()
 
@@ -40,7 +40,7 @@ func deadConnection(of peer: PeerID, accounts: PeerAccounts = PeerAccounts()) th
         #expect(self.accounts.bytes == account.bytes)
     }
 
-    /// Where all together hold much, each may hold little: a peer that holds less goes on.
+    /// When all peers together hold much, each may hold little. A peer that holds less continues.
     @Test func allUnprocessedBytes() {
         let (one, other) = (self.accounts.account(of: peerID(1)), self.accounts.account(of: peerID(2)))
         one.charge(EarshotLimits.crowdedUnprocessedBytes)
@@ -56,7 +56,7 @@ func deadConnection(of peer: PeerID, accounts: PeerAccounts = PeerAccounts()) th
         #expect(self.accounts.bytes == 0)
     }
 
-    /// Who comes back on another connection brings along what is owed.
+    /// A peer that returns on another connection keeps its charges.
     @Test func itBelongsToTheKey() throws {
         let first = try deadConnection(of: peerID(1), accounts: self.accounts)
         first.turns.begin(weight: 1000)

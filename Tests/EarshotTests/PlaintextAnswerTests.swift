@@ -5,9 +5,9 @@ import Testing
 
 @testable import Earshot
 
-/// What a dialler hears of a listener that answers its TLS in plaintext.
+/// A listener's plaintext answer to the TLS of a dialler.
 @Suite struct PlaintextAnswerTests {
-    /// What comes out of the handler under test.
+    /// Records the output of the handler under test.
     private final class Hearer: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         var refusals: [WireErrorCode] = []
@@ -20,7 +20,7 @@ import Testing
         func errorCaught(context: ChannelHandlerContext, error: any Error) { self.errors += 1 }
     }
 
-    /// A listener that goes on and on behind its answer is not listened to: it would fill the memory until the connection is closed.
+    /// Input after a listener's answer is dropped, because it would fill the memory until the connection is closed.
     @Test func onlyOneAnswerIsHeard() throws {
         for (frame, refusals, errors) in [
             (Frame.refusal(Refusal(code: .encryptionMismatch, explanation: "")), 1, 0), (Frame.goodbye, 0, 1),

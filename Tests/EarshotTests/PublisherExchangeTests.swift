@@ -4,7 +4,7 @@ import Testing
 
 @testable import Earshot
 
-/// Putting a directory in the place of another one, as its owner, for whom permissions count.
+/// Replacing a directory as its owner, for whom permissions apply.
 @Suite struct PublisherExchangeTests {
     @Test(arguments: [mode_t(0o755), 0o555, 0o000]) func aDirectoryIsReplacedWhateverItsPermissions(_ mode: mode_t) throws {
         let state = try StateDirectory()
@@ -16,7 +16,7 @@ import Testing
         let (spool, received) = try (SafeDirectory(path: "\(state.path)/spool"), SafeDirectory(path: "\(state.path)/received"))
         let (new, photos) = try (SafeName("new"), SafeName("photos"))
         let inode = try spool.status(of: new)?.inode
-        // This thread alone is an ordinary user's until then.
+        // Until then, only this thread acts as an ordinary user.
         let before = setFileSystemUser(65534)
         defer { _ = setFileSystemUser(uid_t(before)) }
         try Publisher.exchange(new, of: spool, with: photos, in: received)

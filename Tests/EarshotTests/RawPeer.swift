@@ -8,7 +8,7 @@ import Synchronization
 
 @testable import Earshot
 
-/// A value that several threads of a test share.
+/// A value that is shared by several threads of a test.
 final class Box<Value: Sendable>: Sendable {
     private let storage: Mutex<Value>
     init(_ value: Value) { self.storage = Mutex(value) }
@@ -16,14 +16,14 @@ final class Box<Value: Sendable>: Sendable {
     func withLock(_ body: (inout Value) -> Void) { self.storage.withLock { body(&$0) } }
 }
 
-/// Nothing that a test provokes belongs on the console.
+/// A logger that keeps provoked errors off the console.
 var quietLogger: Logger {
     var logger = Logger(label: "test")
     logger.logLevel = .critical
     return logger
 }
 
-/// Hello's words of a peer of this version.
+/// Returns the hello of a peer of this version.
 func makeHello(_ identity: Identity, _ name: String, service: String = "earshot", nonce: UInt8? = nil) throws -> Hello {
     Hello(
         versions: WireLimits.versions, publicKey: identity.publicKey, signatureScheme: .ecdsaSecp256r1SHA256,
@@ -31,9 +31,9 @@ func makeHello(_ identity: Identity, _ name: String, service: String = "earshot"
         displayName: try DisplayName(name), encryption: .required)
 }
 
-/// A peer whose every byte a test decides: TLS with an identity of its own, and frames by hand.
+/// A peer whose bytes the test controls: TLS with its own identity, and frames from the test.
 final class RawPeer: Sendable {
-    /// Bytes to frames, without any of the rules.
+    /// Decodes frames without checking any rules.
     private final class Reader: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
@@ -53,7 +53,7 @@ final class RawPeer: Sendable {
             guard (try? self.preamble.consume(&buffer)) == true else { return }
             self.decoder.feed(buffer)
             while let frame = try? self.decoder.next() {
-                // Signs of life are given, however long the node is busy.
+                // Pings are answered, however busy the node is.
                 if case .ping(let value) = frame {
                     var pong = ByteBuffer()
                     if (try? FrameEncoder.encode(.pong(value), into: &pong)) != nil {
@@ -76,17 +76,17 @@ final class RawPeer: Sendable {
     let name: String
     let channel: any Channel
     let transport: TransportKind
-    /// What has gone wrong with the connection.
+    /// The errors of the connection.
     let errors = Box<[any Error]>([])
     private let frames: AsyncStream<Frame>
 
-    /// A new identity that is kept nowhere.
+    /// Creates an identity that is not stored.
     static func makeIdentity() throws -> Identity {
         let directory = try StateDirectory()
         return try Identity.load(from: directory.path)
     }
 
-    /// Connects, from any address of loopback. `chain`: what it shows instead of its identity's own certificate.
+    /// Connects, from any address of loopback. `chain` is presented instead of the identity's own certificate.
     init(
         to node: TestNode, as identity: Identity? = nil, showing chain: [[UInt8]]? = nil, name: String = "mallory", tls: Bool = true,
         from source: String = "127.0.0.1"
@@ -132,13 +132,13 @@ final class RawPeer: Sendable {
 
     func send(bytes: [UInt8]) async throws { try await self.channel.writeAndFlush(ByteBuffer(bytes: bytes)) }
 
-    /// The next frame; `nil` once the node has closed the connection.
+    /// Waits for the next frame and returns it; `nil` when the node has closed the connection.
     func next() async -> Frame? {
         var iterator = self.frames.makeAsyncIterator()
         return await iterator.next()
     }
 
-    /// The next frame that `match` takes; others are passed over.
+    /// Waits for the next frame that `match` accepts, ignoring others.
     func next<T>(_ match: (Frame) -> T?) async throws -> T {
         while let frame = await self.next() {
             if let value = match(frame) { return value }
@@ -146,7 +146,7 @@ final class RawPeer: Sendable {
         throw EarshotError(.notConnected, "the connection closed before the frame came")
     }
 
-    /// Why the node closed the connection; `nil` where it did so without a word.
+    /// Returns the reason why the node closed the connection; `nil` if it sent none.
     func refusal() async -> WireErrorCode? {
         var code: WireErrorCode?
         while let frame = await self.next() {
@@ -155,21 +155,21 @@ final class RawPeer: Sendable {
         return code
     }
 
-    /// This peer's words, which yield the transport in use.
+    /// Returns this peer's hello, which results in the current transport.
     func hello() throws -> Hello {
         var hello = try makeHello(self.identity, self.name)
         if self.transport == .plaintext { hello.encryption = .none }
         return hello
     }
 
-    /// Runs the handshake as a data connection does.
+    /// Runs the handshake of a data connection.
     func proveForData() async throws {
         var hello = try self.hello()
         hello.extensions = [.dataConnection]
         try await self.prove(hello: hello)
     }
 
-    /// Runs the handshake, and gives the signed input for tests that use it again.
+    /// Runs the handshake, and returns the hello and the proof for tests that use them again.
     @discardableResult
     func prove(hello: Hello? = nil, signing: (([UInt8]) throws -> [UInt8])? = nil) async throws -> (hello: Hello, proof: Proof) {
         let hello = try hello ?? self.hello()
@@ -184,7 +184,7 @@ final class RawPeer: Sendable {
         return (hello, proof)
     }
 
-    /// Invites the node, whose policy or person must accept.
+    /// Invites the node, whose policy or user must accept.
     func join(invitation: InvitationID = .random()) async throws -> SessionID {
         try await self.send(.invite(Invite(id: invitation, timeoutMilliseconds: 60_000, context: [])))
         return try await self.next { frame -> SessionID? in
@@ -195,7 +195,7 @@ final class RawPeer: Sendable {
         }
     }
 
-    /// The same peer on a new connection, which has named the session.
+    /// Reconnects as the same peer, and names the session.
     func back(to node: TestNode, in session: SessionID) async throws -> RawPeer {
         let again = try await RawPeer(to: node, as: self.identity)
         try await again.prove()
@@ -203,14 +203,14 @@ final class RawPeer: Sendable {
         return again
     }
 
-    /// The same, attached to the session.
+    /// Reconnects as the same peer, and attaches to the session.
     func attached(to node: TestNode, in session: SessionID) async throws -> RawPeer {
         let again = try await self.back(to: node, in: session)
         try await again.roundTrip()
         return again
     }
 
-    /// What the node says to a resource of this peer's.
+    /// Waits for the node's answer to a resource of this peer.
     func resourceAnswer() async throws -> Frame {
         try await self.next { frame in
             switch frame {
@@ -220,7 +220,7 @@ final class RawPeer: Sendable {
         }
     }
 
-    /// One question that the node itself answers, not only its handler: everything sent before has been dealt with.
+    /// Sends a request that the node itself answers, not only its handler. All earlier frames have then been handled.
     func roundTrip() async throws {
         let unknown = SessionID.random()
         try await self.send(.sessionResume(unknown))

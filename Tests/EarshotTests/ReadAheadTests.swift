@@ -7,9 +7,9 @@ import Testing
 
 @testable import Earshot
 
-/// How far the thread that reads a data connection's socket is ahead of the one that writes to the disk.
+/// How far the thread that reads a data connection's socket is ahead of the thread that writes to the disk.
 @Suite(.timeLimit(.minutes(1))) struct ReadAheadTests {
-    /// Sends so many whole blocks, a frame each, until the other end has gone; and counts the bytes.
+    /// Sends whole blocks, one per frame, until the other end has gone, and counts the bytes.
     private static func feed(_ descriptor: CInt, _ blocks: Int, _ sent: Box<Int>) {
         Thread.detachNewThread {
             var frame = ByteBuffer()
@@ -19,7 +19,7 @@ import Testing
             for _ in 0..<blocks {
                 var at = 0
                 while at < bytes.count {
-                    // In small pieces: what a call that waits has sent already is not known.
+                    // In small pieces, because the progress of a blocked call is not known.
                     let count = bytes[at...].withUnsafeBytes { send(descriptor, $0.baseAddress, min($0.count, 4096), Int32(MSG_NOSIGNAL)) }
                     guard count > 0 else { return }
                     at += count
@@ -39,7 +39,7 @@ import Testing
         let reader = DataSocketReader(socket: DataSocket(descriptor: reading), decoder: decoder, pieces: [], end: nil)
         let sent = Box(0)
         Self.feed(writing, 3 * ReadAhead.blocks, sent)
-        // What the reading thread has taken from the socket: what was sent without what lies there.
+        // Returns the bytes that the reading thread has taken from the socket: the sent bytes without those in the socket.
         func taken() -> Int {
             let before = sent.value
             var waiting: CInt = 0
@@ -51,7 +51,7 @@ import Testing
         let deadline = ContinuousClock.now + .seconds(30)
         #expect(throws: EarshotError.self) {
             try ReadAhead.read(reader) { block throws(EarshotError) in
-                // It goes on until all its blocks are full, one of them being the one that is held here; and no further.
+                // The thread reads until all its blocks are full, one of which is held here, and no further.
                 while most < whole, ContinuousClock.now < deadline { most = max(most, taken()) }
                 for _ in 0..<1000 { most = max(most, taken()) }
                 throw EarshotError(.cancelled, "enough")
@@ -60,7 +60,7 @@ import Testing
         #expect(most == whole)
     }
 
-    /// Two ends of a TCP connection of this machine.
+    /// Returns the two ends of a TCP connection on this machine.
     private static func connected() throws -> (reading: CInt, writing: CInt) {
         let kind = Int32(SOCK_STREAM.rawValue)
         let listener = socket(AF_INET, kind, 0)
@@ -81,8 +81,8 @@ import Testing
         return (reading, writing)
     }
 
-    /// The kernel wakes the reading thread for `EarshotLimits.dataWake` bytes, and for fewer where the frame has no more: nothing waits for
-    /// what is not owed. Each frame is sent once the one before has been taken.
+    /// The kernel wakes up the reading thread for `EarshotLimits.dataWake` bytes, or for fewer if the frame has fewer left, so the thread
+    /// never waits for bytes that are not due. Each frame is sent when the previous one has been taken.
     @Test func everyFrameArrivesAlone() throws {
         let (reading, writing) = try Self.connected()
         defer { close(writing) }
@@ -112,7 +112,7 @@ import Testing
             guard taken == counts[frame] else { return }
             frame += 1
             taken = 0
-            // The end too, and nothing behind it: no shutdown wakes the thread.
+            // Also the last frame, with nothing after it: no shutdown wakes up the thread.
             if frame < counts.count { send(.data(count: counts[frame]), counts[frame]) } else { send(.end, 0) }
         }
         #expect(frame == counts.count)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Earshot
 
-/// What the other side is told of a failure: never a path of this machine, nor the kernel's words.
+/// The failure message for the other side: it contains neither a path of this machine nor the kernel's error.
 @Suite struct RefusalTests {
     private static let path = "/home/ann/secret/report.pdf"
 
@@ -25,17 +25,17 @@ import Testing
 
     @Test(arguments: [EarshotError.Code.invalidSource, .sourceChanged, .storage, .noSpace]) func codesOfFiles(code: EarshotError.Code) {
         for underlying in Self.underlying {
-            // A limit of this daemon's own, whose message has no path, is told as it is.
+            // A limit of this daemon, whose message contains no path, is passed on unchanged.
             if underlying == nil, code == .noSpace { continue }
             let error = EarshotError(code, "cannot open \(Self.path): permission denied", underlying: underlying)
             let refusal = Refusal(error)
             #expect(Self.isSilent(refusal), "\(code), \(String(describing: underlying)): \(refusal.explanation)")
         }
-        // As a later connection is told of a row that an earlier run has kept.
+        // As for a later connection, with a row from an earlier run.
         #expect(Self.isSilent(Refusal(toPeer: EarshotError(code, "cannot open \(Self.path): permission denied"))))
     }
 
-    /// What a source that was a file has become by the time that its transfer goes on.
+    /// A source that is no longer a file when its transfer is resumed.
     @Test func sourcesThatCannotBeOpened() async throws {
         let place = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-refusal-\(UUID())").path
         try FileManager.default.createDirectory(atPath: "\(place)/directory", withIntermediateDirectories: true)

@@ -5,7 +5,7 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// Rows that are made, changed and removed before the disk has time for them.
+/// Rows that are created, changed and removed before the disk is ready.
 @Suite struct RowChangesTests {
     private func row(_ id: ResourceID, _ state: Resource.State = .offered) -> Resource {
         Resource(
@@ -50,7 +50,7 @@ import Testing
         #expect(changes.changes == [.putResource(self.row(id, .completed)), .removeTransfer(id)])
         changes.remove(id, ended)
         #expect(changes.changes == [.removeResource(id), .putEndedTransfer(ended)])
-        // The same id comes again.
+        // The same id is used again.
         changes.put(self.row(id), isNew: true)
         #expect(changes.changes == [.removeResource(id), .putResource(self.row(id)), .putEndedTransfer(ended)])
         changes.remove(id, nil)

@@ -7,7 +7,7 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// What is on disk expires by the time that daemons have run, whatever the wall clock says at a start or later.
+/// Data on disk expires by the time that daemons have run, whatever the wall clock shows at a start or later.
 @Suite(.timeLimit(.minutes(1))) struct RunningClockTests {
     private static let past = Date(timeIntervalSince1970: 0)
     private static let present = Date(timeIntervalSince1970: 1_785_585_600)
@@ -62,7 +62,7 @@ import Testing
         await loop.end()
     }
 
-    /// The clock goes on where it was: after a stop exactly, after a kill with what was noted last.
+    /// The clock continues from its last value: exactly after a stop, and from the last noted time after a kill.
     @Test func runningNoteInterval() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let alice = try await TestNode("alice") {
@@ -91,7 +91,7 @@ import Testing
         await loop.end()
     }
 
-    /// The first time is on disk at once, and the clock does not run back.
+    /// The first time is on disk immediately, and the clock never runs backwards.
     @Test func theFirstTimeIsKept() async throws {
         let directory = try StateDirectory()
         do {

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Earshot
 
-/// A source that cannot be opened or read for long, or for ever, holds up no other.
+/// A source that blocks for a long time or forever delays no other.
 @Suite(.timeLimit(.minutes(1))) struct SourceOpeningTests {
-    /// One that answers nothing until it is told to.
+    /// A server that answers only when the test allows it.
     private final class Server: Sendable {
         private struct Waiting: Sendable {
             var now = 0
@@ -17,9 +17,9 @@ import Testing
         private let gate = DispatchSemaphore(value: 0)
         private let waiting = Box(Waiting())
 
-        /// How many wait for it.
+        /// The number of waiting requests.
         var now: Int { self.waiting.value.now }
-        /// How many have waited at a time.
+        /// The maximum number of requests that waited at once.
         var most: Int { self.waiting.value.most }
 
         func wait() {
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// Finds nothing, and asks the server for the paths that begin with `silent`.
+    /// Creates an opener that fails, and that asks the server for paths beginning with `silent`.
     private func opening(_ server: Server) -> SourceOpening {
         SourceOpening { (path: String) throws(EarshotError) -> SourceOpening.Opened in
             if path.hasPrefix("silent") { server.wait() }
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// However often it is asked for.
+    /// However often the path is requested.
     @Test func pathLimit() async throws {
         let server = Server()
         let opening = self.opening(server)
@@ -89,11 +89,11 @@ import Testing
         server.answer(paths.count)
         for (path, task) in zip(paths, asked) { #expect(await task.value == "no \(path)") }
         #expect(server.most == SourceOpening.limit)
-        // All of them have gone.
+        // All of them have ended.
         #expect(await Self.message(opening, "other") == "no other")
     }
 
-    /// On a server that does not answer.
+    /// A source on a server that does not answer.
     private struct SilentSource: ResourceSource {
         let size: UInt64 = 1
         let stamp = "silent"

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Earshot
 
-/// What is promised to an incoming file, beside what the disk has set aside for it.
+/// The space promised to an incoming file, in addition to the space reserved on the disk.
 @Suite struct SpoolFileTests {
     private let blocks = DiskBlocks(size: 4096)
 
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// A file system that sets nothing aside, which procfs is one of: all of it is owed until it is written.
+    /// On a file system that cannot reserve space, such as procfs, everything is owed until it is written.
     @Test func whatTheDiskHasNotSetAsideIsOwed() throws {
         let directory = try SafeDirectory(path: "/proc/self")
         #expect(!directory.isInMemory)
@@ -30,7 +30,7 @@ import Testing
         #expect(spent.bytes.value == fileRoom(0))
     }
 
-    /// It counts what is written, as it comes: here in memory, where nothing is set aside either.
+    /// Written bytes are counted as they arrive: here in memory, where no space is reserved either.
     @Test(.enabled(if: OtherDisk.isAvailable, "skipped: /dev/shm is no other file system")) func whatIsWrittenIsOwedNoMore() throws {
         let state = try OtherDisk.directory()
         let directory = try SafeDirectory(path: state.path)
@@ -44,7 +44,7 @@ import Testing
         }
         try written.get()
         #expect(spent.bytes.value == fileRoom(10_000))
-        // Interrupted and gone on with, it has what was written.
+        // After an interruption and resumption, the written bytes still count.
         let next = SpoolLedger.Spent()
         _ = try SpoolFile(try directory.open(name, flags: OpenFile.readWrite), size: size, in: directory, on: self.blocks, next)
         #expect(next.bytes.value == fileRoom(10_000))

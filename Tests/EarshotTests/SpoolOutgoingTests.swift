@@ -4,7 +4,7 @@ import Testing
 
 @testable import Earshot
 
-/// Content that a caller has brought, and that goes out from the spool.
+/// Content from a caller that is sent from the spool.
 @Suite struct SpoolOutgoingTests {
     private func kept(_ spool: Spool, _ id: ResourceID) async throws {
         _ = try await spool.begin(id, size: 10)
@@ -22,7 +22,7 @@ import Testing
             #expect(Set(try directory.names("spool/outgoing")) == Set(ids.map(\.description)))
             #expect(await spool.heldBytes() == fileRoom(10))
         }
-        // So it is after a restart.
+        // The same after a restart.
         let spool = try Spool(directory: directory.path)
         _ = try await spool.sweep(keeping: [], outgoing: Set(ids))
         #expect(await spool.heldBytes() == fileRoom(10))

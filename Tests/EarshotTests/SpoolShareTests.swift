@@ -7,7 +7,7 @@ import Testing
 
 @testable import Earshot
 
-/// What one peer's unfinished transfers may hold of the quota, and what an interrupted one holds.
+/// The part of the quota that one peer's unfinished transfers may hold, and the part of an interrupted one.
 @Suite(.timeLimit(.minutes(5))) struct SpoolShareTests {
     private static let block: UInt64 = 4096
     private let alice = PeerID(subjectPublicKeyInfo: [1])
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// At its edge, and in words; what another peer holds is its own affair.
+    /// At the limit, with the message. Another peer's content does not count.
     @Test(arguments: [false, true]) func aShareAtItsEdge(_ isTrusted: Bool) async throws {
         let directory = try StateDirectory()
         let spool = try Spool(directory: directory.path)
@@ -45,7 +45,7 @@ import Testing
         #expect(second?.message.contains("and hold \(limit)") == true)
         let other = ResourceID.random()
         _ = try await spool.begin(other, size: 3 * Self.block, self.allowance(self.bob, quota))
-        // What is whole counts for all, and no more for its sender.
+        // Complete content counts for everyone, and no longer for its sender.
         await spool.abandon(whole)
         let small = ResourceID.random()
         _ = try await spool.begin(small, size: 1, allowance)
@@ -53,11 +53,11 @@ import Testing
         let hash = try XXH3()
         hash.update(ByteBuffer(string: "x"))
         _ = try await spool.finish(small, algorithm: .xxh3, digest: hash.digest())
-        // Ten blocks are left of the quota, with four that the other peer has and two that are whole.
+        // Ten blocks of the quota are left, beside the other peer's four and the two of complete content.
         _ = try await spool.begin(.random(), size: min(limit, 10 * Self.block) - Self.block, allowance)
     }
 
-    /// Offered at the full share, one byte sent, then gone: nothing but that byte's block is held, here and on the disk.
+    /// Offered with the full share, one byte sent, then disconnected: only the block of that byte is held, in the ledger and on the disk.
     @Test func whatIsPausedHoldsWhatHasCome() async throws {
         let directory = try StateDirectory()
         let spool = try Spool(directory: directory.path)
@@ -70,10 +70,10 @@ import Testing
         #expect(await spool.heldBytes() == 2 * Self.block)
         let path = "\(directory.path)/spool/partial/\(id)"
         #expect(try self.allocated(path) <= Self.block)
-        // It still counts for its peer, with what it has.
+        // The received byte still counts for its peer.
         let error = await self.refusal { _ = try await spool.begin(.random(), size: size - Self.block, allowance) }
         #expect(error?.message.contains("and hold \(2 * Self.block)") == true)
-        // A kill leaves what was set aside on the disk; the next start gives it back.
+        // After a kill, the reserved space remains on the disk, and the next start releases it.
         _ = try await spool.resume(id, size: size, allowance)
         #expect(await spool.heldBytes() == size + Self.block)
         let isInMemory = try SafeDirectory(path: directory.path).isInMemory
@@ -84,13 +84,13 @@ import Testing
         #expect(try self.allocated(path) <= Self.block)
         let after = await self.refusal { _ = try await next.begin(.random(), size: size - Self.block, allowance) }
         #expect(after?.message.contains("and hold \(2 * Self.block)") == true)
-        // Abandoned, it holds nothing.
+        // After abandoning the transfer, nothing is held.
         await next.abandon(id)
         #expect(await next.heldBytes() == 0)
         _ = try await next.begin(.random(), size: size, allowance)
     }
 
-    /// A thousand of them, paused, resumed and abandoned in turns, leave an account of nothing.
+    /// A thousand transfers that are paused, resumed and abandoned in turn leave an empty account.
     @Test func manyThatRest() async throws {
         let directory = try StateDirectory()
         let spool = try Spool(directory: directory.path)
@@ -136,7 +136,7 @@ import Testing
         let error = await self.refusal { try await spool.write(id, offset: 0, ByteBuffer(bytes: list)) }
         #expect(error?.code == .noSpace && error?.message.contains("a quarter of the quota, \(16 << 20) bytes") == true)
         await spool.abandon(id)
-        // With room for them they come, and take no more than was set aside.
+        // With enough room, the directory is accepted, and takes no more than its reserved space.
         let next = ResourceID.random()
         _ = try await spool.begin(next, kind: .directory, size: size, self.allowance(self.alice, 68 << 20))
         try await spool.write(next, offset: 0, ByteBuffer(bytes: list))
@@ -145,12 +145,12 @@ import Testing
         try await spool.write(next, offset: UInt64(list.count), ByteBuffer(repeating: 1, count: Int(count)))
         let file = try #require(FileStatus(path: "\(directory.path)/spool/partial/\(next)/tree/a"))
         #expect(file.allocated <= held && file.allocated >= 16 << 20)
-        // Interrupted half way it would hold the half.
+        // Interrupted halfway, it would hold half of that.
         await spool.pause(next)
         #expect(await spool.heldBytes() <= held)
     }
 
-    /// On a disk of its own, all of what it lost is within what was set aside.
+    /// On its own disk, all lost space is within the reserved space.
     @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
     func aDiskLosesNoMore() async throws {
         let disk = try SmallDisk(kilobytes: 64 * 1024)

@@ -34,7 +34,7 @@ import Testing
         #expect(try await source.read(at: 4, count: -1).readableBytes == 0)
         let hash = try XXH3()
         hash.update(ByteBuffer(string: "0123456789"))
-        // The rest is read by itself.
+        // The rest is read automatically.
         #expect(try await source.finish(.xxh3) == hash.digest())
     }
 
@@ -50,7 +50,7 @@ import Testing
         let directory = try StateDirectory()
         for change in ["0123456789a", "012345678", "abcdefghij", ""] {
             let path = try self.write("0123456789", to: "f", in: directory)
-            // The clock of file times is coarse: an old time tells a change from the making of the file.
+            // The clock of file times is coarse. An old time distinguishes a change from the creation of the file.
             try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1_000_000_000)], ofItemAtPath: path)
             let source = try SourceContent(SourceFile(path: path))
             _ = try await source.read(at: 0, count: 10)
@@ -85,7 +85,7 @@ import Testing
             #expect(result?.0 == .invalidSource || result?.0 == .nameRejected, "\(path)")
             #expect(result?.1.contains(word) == true, "\(path): \(result?.1 ?? "opened")")
         }
-        // A link of the sender's own is followed: it was named by the person who sends.
+        // A link in the sender's own path is followed, because the sending user named it.
         let path = try self.write("x", to: "real", in: directory)
         try FileManager.default.createSymbolicLink(atPath: "\(directory.path)/link", withDestinationPath: path)
         #expect(try SourceFile(path: "\(directory.path)/link").name == "link")

@@ -97,7 +97,7 @@ import Testing
         #expect(try await spool.finish(id, algorithm: .sha256, digest: digest) == "sha256:" + digest.hexadecimal)
     }
 
-    /// A copy onto a slow disk may take an hour: what else comes is looked at, checked and brought to disk meanwhile.
+    /// A copy to a slow disk may take an hour. Other content is checked, verified and synced meanwhile.
     @Test func nothingWaitsForWhatIsPutInPlace() async throws {
         let directory = try StateDirectory()
         let spool = try self.spool(directory)
@@ -171,7 +171,7 @@ import Testing
         let directory = try StateDirectory()
         let spool = try self.spool(directory)
         let (first, second) = (ResourceID.random(), ResourceID.random())
-        // Of 256 blocks: a file has one beside its own.
+        // Of 256 blocks: a file takes one in addition to its own.
         #expect(await self.code { _ = try await spool.begin(first, size: Self.mebibyte - 4095, quota: Self.mebibyte) } == .noSpace)
         _ = try await spool.begin(first, size: Self.mebibyte - 3 * 4096, quota: Self.mebibyte)
         #expect(await self.code { _ = try await spool.begin(second, size: 4097, quota: Self.mebibyte) } == .noSpace)
@@ -201,7 +201,7 @@ import Testing
         #expect(endless.usable(reserve: 1) == 0)
     }
 
-    /// Small files run out of entries before they run out of bytes.
+    /// With small files, the entries run out before the bytes.
     @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
     func theReserveIsLeftFreeOfEntriesToo() async throws {
         let disk = try SmallDisk(kilobytes: 1024, entries: 100)
@@ -212,7 +212,7 @@ import Testing
         _ = try await spool.begin(.random(), size: 1, reserve: (free - 0.5) / total)
     }
 
-    /// A copy leaves of its own disk what is to be left there.
+    /// A copy respects the reserve of its own disk.
     @Test(.enabled(if: OtherDisk.isAvailable, "skipped: /dev/shm is no other file system"))
     func aCopyKeepsToTheReserve() async throws {
         let (directory, received) = (try StateDirectory(), try OtherDisk.directory())
@@ -232,7 +232,7 @@ import Testing
         #expect(try await put(0) == "\(received.path)/a")
     }
 
-    /// No second name can be given there.
+    /// No hard link is possible there.
     @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
     func behindAnotherMountOfTheSpoolsDiskItTakesItsRoomTwice() async throws {
         let disk = try SmallDisk(kilobytes: 512)
@@ -313,19 +313,19 @@ import Testing
         let id = ResourceID.random()
         _ = try await spool.begin(id, size: 400 * 1024)
         #expect(await self.code { _ = try await spool.begin(.random(), size: 200 * 1024) } == .noSpace)
-        // What was reserved can be written; what is written counts once.
+        // Reserved space can be written, and written bytes count once.
         #expect(try await spool.write(id, offset: 0, ByteBuffer(repeating: 1, count: 400 * 1024)) == 400 * 1024)
         let left = try SafeDirectory(path: disk.path).space().free
         let next = ResourceID.random()
         _ = try await spool.begin(next, size: left - 4096)
         #expect(await self.code { _ = try await spool.begin(.random(), size: 1) } == .noSpace)
         try await spool.write(next, offset: 0, ByteBuffer(string: "x"))
-        // Interrupted, it is not promised any more; what has come is there.
+        // After the interruption, the space is no longer promised, and the received bytes remain.
         await spool.pause(next)
         let other = ResourceID.random()
         #expect(await self.code { _ = try await spool.begin(other, size: left - 4096) } == .noSpace)
         _ = try await spool.begin(other, size: left - 3 * 4096)
-        // It goes on where there is room again, and not before.
+        // The transfer resumes when there is room again, and not before.
         let allowance = Spool.Allowance(quota: .max, reserve: 0)
         await spool.abandon(other)
         #expect(try await spool.resume(next, size: left - 4096, allowance)?.count == 1)
@@ -336,11 +336,11 @@ import Testing
     }
 }
 
-/// What a file of so many bytes takes of a quota, on a disk of blocks of 4,096 bytes.
+/// Returns the part of a quota that a file of this size takes, on a disk with blocks of 4,096 bytes.
 func fileRoom(_ bytes: UInt64) -> UInt64 { DiskBlocks(size: 4096).file(bytes) }
 
 extension Spool {
-    /// With allowances that a test is not about.
+    /// Begins with an allowance that is irrelevant for the test.
     func begin(_ id: ResourceID, size: UInt64, quota: UInt64 = 1 << 30, reserve: Double = 0) throws(EarshotError) -> UInt64 {
         try self.begin(id, size: size, Allowance(quota: quota, reserve: reserve))
     }
@@ -351,7 +351,7 @@ extension Spool {
 }
 
 extension Publisher {
-    /// Has its thread for itself until `end`, as a copy has that takes long; whether that came.
+    /// Occupies the thread until `end`, like a long copy. Returns whether `end` was signalled.
     fileprivate func isBusy(_ begun: AsyncStream<Void>.Continuation, until end: DispatchSemaphore) -> Bool {
         begun.yield()
         return end.wait(timeout: .now() + .seconds(20)) == .success

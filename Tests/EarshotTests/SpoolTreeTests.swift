@@ -7,16 +7,16 @@ import Testing
 
 @testable import Earshot
 
-/// What directories take of the quota and the disk, which their declared sizes do not say: several at once, and over a restart.
+/// The space of directories in the quota and on the disk, which their declared sizes do not show: several at once, and across a restart.
 @Suite(.timeLimit(.minutes(1))) struct SpoolTreeTests {
     private let source: StateDirectory
     private let bytes: ByteBuffer
-    /// Declared, what is set aside for that, and what it takes on the disk.
+    /// The declared size, the space reserved for it, and the space on the disk.
     private let size: UInt64
     private let declared: UInt64
     private let room: UInt64
 
-    /// Many files of one byte: the disk gives each of them a block, and one for its name.
+    /// Creates many files of one byte. The disk takes a block for each, and one for its name.
     init() throws {
         let source = try StateDirectory()
         try FileManager.default.createDirectory(atPath: "\(source.path)/tr", withIntermediateDirectories: true)
@@ -44,7 +44,7 @@ import Testing
         return ids
     }
 
-    /// Writes all of them at once, each on a thread of its own, as data connections do; returns those that had room.
+    /// Writes all of them concurrently, each on its own thread, like data connections. Returns those for which there was room.
     private func write(_ ids: [ResourceID], in spool: Spool) async throws -> [ResourceID] {
         let bytes = self.bytes
         return try await withThrowingTaskGroup(of: ResourceID?.self) { group in
@@ -73,7 +73,7 @@ import Testing
         _ = try await spool.finish(id, algorithm: .xxh3, digest: hash.digest())
     }
 
-    /// Eight are declared; the quota has room for three of them whole beside the others as declared, or for one byte less.
+    /// Eight are declared. The quota has room for three complete ones beside the declared sizes of the others, or for one byte less.
     @Test(arguments: [0, 1] as [UInt64]) func togetherTheyKeepToTheQuota(_ missing: UInt64) async throws {
         let directory = try StateDirectory()
         let spool = try Spool(directory: directory.path)
@@ -87,19 +87,20 @@ import Testing
             if whole.contains(id) { try await self.finish(id, in: spool) } else { await spool.abandon(id) }
         }
         #expect(await spool.heldBytes() == count * self.room)
-        // What the refused ones had is free again, for content of any kind.
+        // The space of the refused ones is available again, for content of any kind.
         let left = (quota - count * self.room) / 4096 * 4096 - 4096
         let next = ResourceID.random()
         await #expect(throws: EarshotError.self) { _ = try await spool.begin(next, size: left + 1, quota: quota) }
         _ = try await spool.begin(next, size: left, quota: quota)
         await spool.abandon(next)
-        // The next start counts the same.
+        // The next start has the same count.
         #expect(try await Spool(directory: directory.path).heldBytes() == count * self.room)
         for id in whole { try await spool.remove(id) }
         #expect(await spool.heldBytes() == 0)
     }
 
-    /// Interrupted in its entries, it holds what has come, over a restart too; when it goes on it holds what it will take, where that is free.
+    /// A tree that is interrupted within its entries holds the received part, also across a restart. When it resumes, it holds its final
+    /// space, if that is available.
     @Test(arguments: [false, true]) func interruptedItHoldsWhatHasCome(_ isTaken: Bool) async throws {
         let directory = try StateDirectory()
         let quota = self.room
@@ -110,7 +111,7 @@ import Testing
         #expect(await spool.heldBytes() == self.room)
         await spool.pause(id)
         let came = await spool.heldBytes()
-        // Forty files are not there.
+        // Forty files are missing.
         #expect(came < self.room - 40 * 4096 && came > self.declared)
         let next = try Spool(directory: directory.path)
         #expect(await next.adopt([id: Spool.Left(size: self.size, peer: Self.peer)]) == [id: UInt64(part)])
@@ -135,7 +136,7 @@ import Testing
         #expect(await next.heldBytes() == self.room)
     }
 
-    /// Killed before its manifest was admitted, it is held to the quota when it goes on.
+    /// A tree whose daemon was killed before its manifest was admitted is checked against the quota when it resumes.
     @Test(arguments: [0, 1] as [UInt64]) func notYetAdmittedItIsWhenItGoesOn(_ missing: UInt64) async throws {
         let directory = try StateDirectory()
         let spool = try Spool(directory: directory.path)
@@ -154,7 +155,8 @@ import Testing
         #expect(await next.heldBytes() == (missing == 0 ? self.room : 0))
     }
 
-    /// After a loss of power there are entries, and the end of the list of them is missing: it begins anew, and none of them is in its way.
+    /// After a loss of power there are entries, but the end of their list is missing. The tree starts again, and the entries are not in
+    /// the way.
     @Test func entriesWithoutTheirWholeListComeAgain() async throws {
         let directory = try StateDirectory()
         let spool = try Spool(directory: directory.path)
@@ -171,7 +173,7 @@ import Testing
         try await self.finish(id, in: next)
     }
 
-    /// Nothing of the first is on the disk yet but its manifest; what it will take is promised to it.
+    /// Only the manifest of the first one is on the disk. Its final space is promised to it.
     @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
     func togetherTheyFitTheDisk() async throws {
         let disk = try SmallDisk(kilobytes: Int(self.room) * 3 / 2 / 1024)
@@ -192,8 +194,8 @@ import Testing
         #expect(await spool.heldBytes() == self.room)
     }
 
-    /// As of a directory that it has replaced, with another user's files in it, a part cannot be removed. It counts until it is gone, and then
-    /// once; whether the next try has it gone or a person has.
+    /// A part cannot be removed, as with a replaced directory that contains another user's files. It counts until it is gone, and only
+    /// once, whether the next attempt or a user removes it.
     @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting needs CAP_SYS_ADMIN"), arguments: [false, true])
     func whatCannotBeRemovedCountsUntilItIsGone(_ isRemovedByHand: Bool) async throws {
         let (directory, empty) = (try StateDirectory(), try StateDirectory())
@@ -208,7 +210,7 @@ import Testing
                 #expect(await spool.heldBytes() == self.room)
                 #expect(try directory.names("spool/complete/\(id)") == ["room", "tree"])
             }
-            // The next start counts the same, and says where it is.
+            // The next start has the same count, and reports the path.
             let next = try Spool(directory: directory.path)
             let swept = try await next.sweep(keeping: [])
             #expect(swept.removed == [])
@@ -222,7 +224,7 @@ import Testing
         #expect(try directory.names("spool/complete") == [])
     }
 
-    /// A copy leaves of the entries of its disk what is to be left.
+    /// A copy respects the reserve of entries on its disk.
     @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
     func aCopyKeepsToTheReserveOfEntries() async throws {
         let (directory, disk) = (try StateDirectory(), try SmallDisk(kilobytes: 8192, entries: 100))
@@ -238,7 +240,7 @@ import Testing
         #expect(try await put(0.2) == "\(disk.path)/tr")
     }
 
-    // MARK: Killed while it was put in place
+    // MARK: Killed while publishing
 
     private func whole(in spool: Spool) async throws -> ResourceID {
         let id = try await self.begin(1, in: spool, quota: .max)[0]
@@ -254,8 +256,8 @@ import Testing
         return try await spool.publisher.publish(await spool.content(id), as: SafeName("tr"), destination)
     }
 
-    /// It changed places with an older one, or a file, and nothing more was done: the next start knows where it is, and that what lies in
-    /// the spool is not it.
+    /// The tree was exchanged with an older directory, or a file, and nothing more was done. The next start knows where the tree is, and
+    /// that the entry in the spool is not the tree.
     @Test(arguments: ["directory", "file", "link"]) func replacedAndNotRecorded(_ kind: String) async throws {
         let (directory, received) = (try StateDirectory(), try StateDirectory())
         let files = FileManager.default
@@ -278,7 +280,7 @@ import Testing
         #expect(files.fileExists(atPath: "\(self.source.path)/tr/7"), "what a replaced link leads to stays")
     }
 
-    /// Two may fetch one directory at once: the first to have it does not cut the other short.
+    /// Two readers may fetch one directory at once. The first to finish does not interrupt the other.
     @Test(arguments: [false, true]) func whoReadsItReadsAllOfIt(_ isArchive: Bool) async throws {
         let directory = try StateDirectory()
         let spool = try Spool(directory: directory.path)
@@ -308,7 +310,7 @@ import Testing
         }
     }
 
-    /// Noted, and not put there: because the name is taken, or because it was killed before.
+    /// Noted but not published: because the name is in use, or because the daemon was killed before.
     @Test func notedAndNotPlaced() async throws {
         let (directory, received) = (try StateDirectory(), try StateDirectory())
         try FileManager.default.createDirectory(atPath: "\(received.path)/tr", withIntermediateDirectories: true)
@@ -319,14 +321,15 @@ import Testing
         #expect(try directory.names("spool/complete/\(id)") == ["inode", "manifest", "room", "target", "tree"])
         #expect(await next.placeOfTree(id) == nil)
         #expect(try await next.openTree(id).size == self.size)
-        // The name is free again: moved there it is known too.
+        // The name is available again. The moved tree is recognised too.
         try FileManager.default.removeItem(atPath: "\(received.path)/tr")
         let place = try await self.publish(id, of: next, to: received, .rename)
         #expect(place == "\(received.path)/tr")
         #expect(try await Spool(directory: directory.path).placeOfTree(id) == place)
     }
 
-    /// On another file system it is a copy, and the spool has its own still: the next start knows where it is, and no second one is put there.
+    /// On another file system the tree is a copy, and the spool still has its own. The next start knows where the copy is, and publishes
+    /// no second one.
     @Test(.enabled(if: OtherDisk.isAvailable, "skipped: /dev/shm is no other file system"), arguments: [false, true])
     func copiedAndNotRecorded(_ isReplacing: Bool) async throws {
         let (directory, received) = (try StateDirectory(), try OtherDisk.directory())
@@ -343,7 +346,7 @@ import Testing
         #expect(try String(contentsOfFile: "\(place)/7", encoding: .utf8) == "x")
     }
 
-    /// A copy that was not wanted is gone, and what gets its number there later is not taken for it.
+    /// An unneeded copy is removed. A later entry with the same inode number is not mistaken for it.
     @Test(.enabled(if: OtherDisk.isAvailable, "skipped: /dev/shm is no other file system"))
     func copiedAndNotPlaced() async throws {
         let (directory, received) = (try StateDirectory(), try OtherDisk.directory())
@@ -357,7 +360,7 @@ import Testing
     }
 }
 
-/// A file system that is not the one of temporary files.
+/// A file system other than that of temporary files.
 enum OtherDisk {
     private static let path = "/dev/shm"
 
@@ -368,6 +371,6 @@ enum OtherDisk {
         return own.device != other.device && FileManager.default.isWritableFile(atPath: Self.path)
     }()
 
-    /// A directory there, gone with its test.
+    /// Creates a directory there, which is deleted with its test.
     static func directory() throws -> StateDirectory { try StateDirectory(in: URL(fileURLWithPath: Self.path)) }
 }

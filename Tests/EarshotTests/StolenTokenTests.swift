@@ -4,9 +4,9 @@ import Testing
 
 @testable import Earshot
 
-/// A data connection's token: it binds one peer, and is used once.
+/// A data connection's token, which is bound to one peer and used once.
 @Suite(.timeLimit(.minutes(1))) struct StolenTokenTests {
-    /// A data connection that says the token, with the whole handshake before it.
+    /// Opens a data connection with the whole handshake, and presents the token.
     private func attach(_ token: DataToken, to bob: TestNode, as identity: Identity? = nil) async throws -> RawPeer {
         let raw = try await RawPeer(to: bob, as: identity)
         var hello = try makeHello(raw.identity, raw.name)
@@ -27,7 +27,7 @@ import Testing
         let offer = try await owner.next { if case .resourceOffer(let offer) = $0 { offer } else { nil } }
         try await owner.send(.resourceAccept(ResourceAccept(id: offer.id, offset: 0, limit: 0)))
         let ticket = try await owner.next { if case .dataTicket(let ticket) = $0 { ticket } else { nil } }
-        // Another key that overheard it, and one that made one up: refused, and the token is not used up by that.
+        // Another key with an intercepted or an invented token is refused, and the token is not used up.
         for token in [ticket.token, DataToken()] {
             _ = await (try await self.attach(token, to: bob)).refusal()
         }
@@ -35,7 +35,7 @@ import Testing
         #expect(rows.map(\.transferred) == [0])
         let real = try await self.attach(ticket.token, to: bob, as: owner.identity)
         try await eventually("the owner is served") { await bob.node.resources().first?.transferred ?? 0 > 0 }
-        // A second time, even by its owner, it opens nothing.
+        // A second use, even by its owner, is refused.
         _ = await (try await self.attach(ticket.token, to: bob, as: owner.identity)).refusal()
         await real.close()
         await owner.close()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Earshot
 
-/// What one transaction of the store takes of what waits for it, and what one call marks as read.
+/// The limits of one transaction of the store, and of one call that marks messages read.
 @Suite(.timeLimit(.minutes(1))) struct StoreBatchLimitTests {
     @Test(arguments: [0, 1]) func deliveryBatch(beyond: Int) {
         var queue = StoreQueue()

@@ -6,12 +6,12 @@ import Testing
 @testable import Earshot
 @testable import EarshotCore
 
-/// Groups on disk: their records as they travel, and the messages that were said in them.
+/// Groups on disk: their records in wire format, and their messages.
 @Suite struct StoreGroupTests {
     private static let time = Date(timeIntervalSince1970: 1_700_000_001)
     private static let key: [UInt8] = [0x30, 1]
 
-    /// A group with one record of each kind, which a store does not check.
+    /// Creates a group with one record of each kind, which a store does not check.
     private static func group(_ number: UInt8 = 0) throws -> StoredGroup {
         let charter = try GroupCharter(
             nonce: [UInt8](repeating: number, count: 16), creatorKey: Self.key, creatorScheme: .ed25519, isClosed: true,
@@ -28,7 +28,7 @@ import Testing
             charter: charter, records: [.terms(terms), .seat(seat), .leave(leave), .removal(removal)], isOver: false)
     }
 
-    /// In the order in which a store keeps them.
+    /// Returns the group with its records in the store's order.
     private static func sorted(_ group: StoredGroup) -> StoredGroup {
         let records = group.records.sorted { $0.hash(in: group.id) < $1.hash(in: group.id) }
         return StoredGroup(charter: group.charter, records: records, isOver: group.isOver)
@@ -46,7 +46,7 @@ import Testing
         let loaded = try await self.load(store)
         #expect(Set(loaded) == [first, second])
 
-        // One record at a time: what is put of a group before stays, what is over is known for that.
+        // Putting a group again keeps its existing records, and notes whether the group is over.
         let removed = try #require(first.records.first)
         try await store.apply([
             .putGroup(StoredGroup(charter: first.charter, records: [], isOver: true)),
@@ -57,14 +57,14 @@ import Testing
         try await store.apply([.putGroupRecord(removed, of: first.id), .putGroupRecord(removed, of: first.id)])
         #expect(try await self.load(store).first { $0.id == first.id }?.records == first.records)
 
-        // With a group go its records, and no other's.
+        // A group is deleted with its records, and without those of others.
         try await store.apply([.removeGroup(first.id)])
         #expect(try await self.load(store) == [second])
         try await store.apply([.putGroup(StoredGroup(charter: first.charter, records: [], isOver: false))])
         #expect(try await self.load(store).first { $0.id == first.id }?.records == [])
     }
 
-    /// All that a transaction changes, or nothing: a record of a group that is not there has none of it written.
+    /// A transaction is atomic: if it has a record of an unknown group, nothing of it is written.
     @Test func aRecordOfNoGroupIsRefused() async throws {
         let directory = try StateDirectory()
         let store = try Store(directory: directory.path)
@@ -106,7 +106,7 @@ import Testing
             let outcomes = try await store.deliver([self.message(1, in: label), self.message(2, in: nil)], receivedAt: Self.time)
             #expect(outcomes.map(\.isStored) == [true, true])
         }
-        // The group need not be there (any more).
+        // The group need not exist (any more).
         let store = try Store(directory: directory.path)
         #expect(try await store.messages(state: nil, from: nil, limit: 9).map(\.group) == [label, nil])
         let page = try await store.messagePage(state: .unread, from: peerID(1), in: label.id, limit: 9)
@@ -115,7 +115,7 @@ import Testing
         #expect(try await store.deliver([self.message(1, in: nil)], receivedAt: Self.time) == [.duplicate], "its sender's id names it")
     }
 
-    /// That a message of a group was read is told its sender, though the session of the two has ended before.
+    /// A receipt for a group's message is sent, even if the session of the two has ended before.
     @Test func whatWasReadInAGroupOutlastsTheSession() async throws {
         let store = try Store(directory: nil)
         let label = GroupLabel(id: try Self.group().id, name: "team")
@@ -127,7 +127,7 @@ import Testing
         #expect(await store.receipts == 1)
     }
 
-    /// Where one message of a conversation is refused, nothing overtakes it in that one, and nothing else waits for it.
+    /// After a refused message, later messages of the same conversation are refused, and no other conversation is affected.
     @Test func eachConversationHasItsOwnOrder() async throws {
         let directory = try StateDirectory()
         let label = GroupLabel(id: try Self.group().id, name: "team")
@@ -154,7 +154,7 @@ import Testing
                 shareID: place.1, name: "a", kind: .file, size: 1, state: .offered, created: WallTime(Self.time))
         }
         try await Store(directory: directory.path).apply(rows.map { .putResource($0) })
-        // As they change, too.
+        // Also after a change.
         try await Store(directory: directory.path).apply([.putResource(rows[0])])
         #expect(try await Store(directory: directory.path).load().resources == rows)
     }

@@ -76,7 +76,7 @@ import Testing
             let marked = try await store.markRead(keys, receiptsFor: [peerID(2)], at: Self.time)
             #expect(marked == [peerID(1): [inboxMessage(2).id], peerID(2): [shared.id]])
             #expect(try await store.markRead(keys, receiptsFor: [], at: Self.time) == [:])
-            // What the other sender's was, is clear now.
+            // The id is now unambiguous, because the other sender's message is no longer unread.
             let ofOne = try await store.markRead([Store.MessageKey(id: shared.id, sender: nil)], receiptsFor: [], at: Self.time)
             #expect(ofOne == [peerID(1): [shared.id]])
             #expect(await store.unreadCount() == 2)
@@ -90,7 +90,7 @@ import Testing
     @Test func theOrderIsThatOfDelivery() async throws {
         let directory = try StateDirectory()
         let store = try self.store(directory, count: 10_000, bytes: 1 << 30)
-        // Ids that sort the other way round, and two senders taking turns.
+        // Ids in reverse order, and two senders taking turns.
         let messages = (0..<1000).map { inboxMessage(UInt64(5000 - $0), from: UInt8(1 + $0 % 2)) }
         for start in stride(from: 0, to: 1000, by: 300) {
             _ = try await store.deliver(Array(messages[start..<min(start + 300, 1000)]), receivedAt: Self.time)
@@ -109,12 +109,12 @@ import Testing
         #expect(try await store.messages(state: .unread, from: peerID(99), limit: 5) == [])
     }
 
-    /// A caller that asks again behind what a page names gets each message once, and no page is larger than one may be.
+    /// A caller that continues after each page's place gets every message once, and no page exceeds the limit.
     @Test func pagesAreBoundedByCountAndBytes() async throws {
         let directory = try StateDirectory()
         let store = try self.store(directory, bytes: 1 << 30)
         let limit = EarshotLimits.messagePageBytes
-        // Exactly a page; one byte more than fits; one that alone is more than a page; and what follows.
+        // Exactly a page; one byte more than a page; a message that is larger than a page by itself; and the rest.
         let sizes = [limit - 10, 10, 0, limit - 9, 10, limit + 1, 1, 1]
         let messages = sizes.enumerated().map { inboxMessage(UInt64($0), from: $0 == 7 ? 2 : 1, size: $1) }
         _ = try await store.deliver(messages, receivedAt: Self.time)
@@ -128,7 +128,7 @@ import Testing
         }
         let ids = messages.map(\.id)
         #expect(pages == [Array(ids[0...2]), [ids[3]], [ids[4]], [ids[5]], Array(ids[6...7])])
-        // By count: there is a next page exactly where there is more.
+        // By count: there is a next page only if there are more messages.
         let one = try await store.messagePage(state: nil, from: peerID(1), after: 0, limit: 1)
         #expect(one.messages.map(\.id) == [messages[0].id])
         let rest = try await store.messagePage(state: nil, from: peerID(1), after: try #require(one.next), limit: 2)
@@ -148,13 +148,13 @@ import Testing
         let outcomes = try await store.deliver(batch, receivedAt: Self.time)
         #expect(outcomes.map(\.isStored) == [true, true, true, true, false])
         #expect(outcomes[4] == .refused(.inboxFull))
-        // A repeat is still a repeat, not a refusal.
+        // A repeated message is a duplicate, not a refusal.
         #expect(try await store.deliver([batch[0], batch[4]], receivedAt: Self.time) == [.duplicate, .refused(.inboxFull)])
         _ = try await store.markRead(id: batch[0].id, from: nil, at: Self.time)
         #expect(try await store.deliver([batch[4], inboxMessage(6, from: 6)], receivedAt: Self.time).map(\.isStored) == [true, false])
     }
 
-    /// The next session may have begun, and a message of it have been refused, by the time the end of the last is written.
+    /// When the end of a session is written, the next one may have begun, and a message of it may have been refused.
     @Test func theEndOfASessionLetsNothingOvertakeWhatWasRefused() async throws {
         let directory = try StateDirectory()
         let store = try self.store(directory, count: 1)
@@ -166,7 +166,7 @@ import Testing
         #expect(try await store.deliver(later, receivedAt: Self.time).map(\.isStored) == [false, true])
     }
 
-    /// A peer that lets strangers in by its settings meets ever new ones.
+    /// A peer whose settings accept strangers meets new ones all the time.
     @Test func soManyConversationsAreRememberedForARefusal() async throws {
         let store = try self.store(try StateDirectory())
         let count = EarshotLimits.refusedConversations + 1
@@ -227,7 +227,7 @@ import Testing
         #expect(try await reopened.messages(state: .read, from: nil, limit: 9).map(\.id) == [inboxMessage(2450).id])
         #expect(try await reopened.deliver([inboxMessage(0), inboxMessage(2399)], receivedAt: Self.time) == [.duplicate, .duplicate])
         #expect(await reopened.usage == (try Store(directory: directory.path)).usage)
-        // Remembered for fourteen days, and not for ever.
+        // Remembered for fourteen days, and not forever.
         let later = Self.time + Double(InboxLimits.rememberedSeconds)
         try await reopened.prune(readBefore: .distantPast, now: later)
         #expect(try await reopened.integer("SELECT count(*) FROM remembered") == 2400)
@@ -254,7 +254,7 @@ import Testing
         let first = "SELECT min(place) FROM remembered WHERE sender = x'\(peerID(1).bytes.hexadecimal)'"
         let count = "SELECT count(*) FROM remembered WHERE sender = x'\(peerID(1).bytes.hexadecimal)'"
         let oldest = try await store.integer(first)
-        // One more reaches the limit, the next takes the oldest one's place.
+        // One more reaches the limit, and the next one evicts the oldest.
         #expect(try await store.forget(readBefore: nil, limit: 1, at: Self.time) == 1)
         #expect(try await store.integer(count) == limit)
         #expect(try await store.integer(first) == oldest)
@@ -262,12 +262,12 @@ import Testing
         #expect(try await store.integer(count) == limit)
         #expect(try await store.integer(first) == oldest + 1)
         #expect(try await store.deliver([inboxMessage(1), inboxMessage(2)], receivedAt: Self.time) == [.duplicate, .duplicate])
-        // Another sender's are its own.
+        // Another sender has its own limit.
         #expect(try await store.forget(readBefore: nil, limit: 1, at: Self.time) == 1)
         #expect(try await store.integer("SELECT count(*) FROM remembered") == limit + 2)
     }
 
-    /// A reader that keeps up does not let a sender fill the disk with what was read.
+    /// With a fast reader, a sender still cannot fill the disk with read messages.
     @Test func theHistoryOfReadMessagesIsBoundedToo() async throws {
         let directory = try StateDirectory()
         let store = try self.store(directory, count: 4)
@@ -281,7 +281,7 @@ import Testing
         #expect(await store.usage == (try Store(directory: directory.path)).usage)
     }
 
-    /// Whatever was answered `.stored` is there when the process is killed at that moment.
+    /// Every message with the outcome `.stored` exists if the process is killed at that moment.
     @Test func whatWasStoredSurvivesAKill() async throws {
         let directory = try StateDirectory()
         let store = try self.store(directory)
@@ -303,7 +303,7 @@ import Testing
         let pages = try await store.integer("PRAGMA page_count")
         try await store.sql("PRAGMA max_page_count = \(pages + 4)")
         let usage = await store.usage
-        // The first of the batch would have fitted: all or none.
+        // The first message of the batch would have fitted, but a batch is atomic.
         let batch = [inboxMessage(2)] + (3..<10).map { inboxMessage($0, size: 100_000) }
         let error = await #expect(throws: EarshotError.self) { try await store.deliver(batch, receivedAt: Self.time) }
         #expect(error?.code == .noSpace)
@@ -341,11 +341,11 @@ import Testing
     }
 }
 
-/// A tmpfs of a few kilobytes, gone with its test.
+/// A tmpfs of a few kilobytes, deleted with its test.
 final class SmallDisk: Sendable {
     let path: String
 
-    /// Whether this process may mount one: tried once.
+    /// Whether this process may mount one, tried once.
     static let isAvailable = (try? SmallDisk(kilobytes: 64)) != nil
 
     init(kilobytes: Int, entries: Int? = nil) throws {
@@ -378,7 +378,7 @@ final class SmallDisk: Sendable {
     }
 }
 
-/// A directory that is reached by a mount of its own, somewhere or at a path where it is to be in the way; gone with its test.
+/// A directory with its own bind mount, at a given path (where it obstructs) or elsewhere; deleted with its test.
 final class BoundDirectory: Sendable {
     let path: String
 
@@ -394,7 +394,7 @@ final class BoundDirectory: Sendable {
     }
 
     deinit {
-        // Not what is in it, where the mount is still there.
+        // Removes only the mount point, and no content if the mount still exists.
         try? SmallDisk.run("umount", "-l", self.path)
         rmdir(self.path)
     }

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Earshot
 
-/// What was committed last is beside the database, and is not lost without a word.
+/// The most recent commits are in the log beside the database, and are not lost silently.
 @Suite(.timeLimit(.minutes(1))) struct StoreJournalTests {
     private static let time = Date(timeIntervalSince1970: 1_800_000_000)
 
-    /// As a daemon that was killed leaves it: thirty messages, all of them in the journal.
+    /// Returns the state of a killed daemon: thirty messages, all of them in the log.
     private func killed() async throws -> StateDirectory {
         let directory = try StateDirectory()
         let store = try Store(directory: directory.path)
@@ -40,7 +40,7 @@ import Testing
         #expect(try await self.count(directory) == 30)
     }
 
-    /// Unfinished business at its end is what any crash may leave.
+    /// An incomplete end of the log may be left by any crash.
     @Test(arguments: [0, 31, 32]) func whatEndsEarlyIsNoDamage(_ size: Int) async throws {
         let directory = try await self.killed()
         let path = "\(directory.path)/earshot.db-wal"

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Earshot
 
-/// In which order and in what pieces work goes to the disk.
+/// The order and the batches in which work goes to the disk.
 @Suite struct StoreQueueTests {
     private let accounts = PeerAccounts()
 
@@ -40,7 +40,7 @@ import Testing
         #expect(self.senders(queue.next())?.count == 1 + missing)
     }
 
-    /// Many messages are asked for right behind others that are being committed; few are not, and nothing else is passed over for them.
+    /// Many messages are requested directly after others that are being committed; few are not, and other work is not delayed for them.
     @Test(arguments: [0, 1]) func deliveriesToFollow(missing: Int) throws {
         var queue = StoreQueue()
         queue.append(.deliver(try self.delivery(EarshotLimits.deliveriesToFollow - missing, of: 1)))
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    /// What one decision consists of is known once those before it are in memory.
+    /// A decision is made when the earlier ones are in memory.
     @Test func decisionsKeepTheirOrder() {
         var queue = StoreQueue()
         queue.append(.apply([]) { _ in })
@@ -88,7 +88,7 @@ import Testing
         #expect(found == [2, 0, 1])
     }
 
-    /// However much waits in one lane, the others' next is not far.
+    /// However much work waits in one lane, the next work of the others is not delayed for long.
     @Test func lanesTakeTurns() throws {
         var queue = StoreQueue()
         for _ in 0..<3 {

@@ -6,18 +6,18 @@ import OrderedCollections
 @testable import Earshot
 @testable import EarshotCore
 
-/// A state directory for one test, gone with it.
+/// A state directory that is deleted with its test.
 final class StateDirectory: Sendable {
     let path: String
 
-    /// Among the temporary files, or in another directory.
+    /// Creates a directory among the temporary files, or in another directory.
     init(in parent: URL = FileManager.default.temporaryDirectory) throws {
         self.path = parent.appendingPathComponent("earshot-state-\(UUID())").path
         try FileManager.default.createDirectory(atPath: self.path, withIntermediateDirectories: true)
     }
     deinit { try? FileManager.default.removeItem(atPath: self.path) }
 
-    /// The directory as a process that was killed now would leave it.
+    /// Returns a copy of the directory as a killed process would leave it.
     func copied() throws -> StateDirectory {
         let copy = try StateDirectory()
         for name in try FileManager.default.contentsOfDirectory(atPath: self.path) where !name.hasSuffix("-shm") {
@@ -36,10 +36,10 @@ final class StateDirectory: Sendable {
     }
 }
 
-/// A peer id that is the same for the same number.
+/// Returns a peer id, the same one for the same number.
 func peerID(_ number: UInt8) -> PeerID { PeerID(subjectPublicKeyInfo: [number]) }
 
-/// A message of the given number, the same for the same arguments.
+/// Returns a message with the given number, the same one for the same arguments.
 func inboxMessage(_ number: UInt64, from sender: UInt8 = 1, size: Int = 8, isResumed: Bool = true) -> InboxMessage {
     InboxMessage(
         id: MessageID(high: UInt64(sender), low: number), senderID: peerID(sender), senderName: "", contentType: "",
@@ -54,7 +54,7 @@ extension Store {
 }
 
 extension InboxMessage {
-    /// The same with a time as programs know it.
+    /// Creates a message with a `Date`.
     init(
         id: MessageID, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, sentAt: Date, isResumed: Bool = true,
         followsRefusal: Bool = false
@@ -66,7 +66,7 @@ extension InboxMessage {
 }
 
 extension StoredPeer {
-    /// The same with times as programs know them.
+    /// Creates a peer with `Date`s.
     init(
         id: PeerID, name: String, trust: Trust, isTLSPinned: Bool, isProven: Bool = true, isDecided: Bool = true, trustedUntil: Date? = nil,
         firstSeen: Date, lastSeen: Date
@@ -79,14 +79,14 @@ extension StoredPeer {
 }
 
 extension StoredSession {
-    /// The same with the time as programs know it.
+    /// Creates a session with a `Date`.
     init(id: SessionID, members: [PeerID], createdAt: Date) {
         self.init(id: id, members: members, createdAt: WallTime(createdAt))
     }
 }
 
 extension Resource {
-    /// The same with the times as programs know them.
+    /// Creates a resource with `Date`s.
     init(
         id: ResourceID, direction: Direction, peerID: PeerID, peerName: String, name: String, kind: Kind, size: UInt64,
         transferred: UInt64 = 0, state: State, digest: String? = nil, path: String? = nil, error: EarshotError.Code? = nil,
@@ -100,7 +100,7 @@ extension Resource {
 }
 
 extension StoredTransfer {
-    /// The same with the time as programs know it.
+    /// Creates a transfer with a `Date`.
     init(
         id: ResourceID, source: Source, stamp: String = "", isQueued: Bool = false, isTaken: Bool = false, expiresAt: Date
     ) {
@@ -109,10 +109,10 @@ extension StoredTransfer {
 }
 
 extension Node {
-    /// What the core knows of a peer.
+    /// Returns the core's record of a peer.
     func record(_ peer: PeerID) -> PeerRecord? { self.core.records[peer] }
 
-    /// Has the settings name these peers, and no others.
+    /// Makes these the only configured peers.
     func configure(_ peers: [ConfiguredPeer]) {
         var settings = self.core.settings
         settings.configuredPeers = peers

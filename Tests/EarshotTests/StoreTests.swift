@@ -64,7 +64,8 @@ import Testing
     @Test func changesAreCommittedTogetherOrNotAtAll() async throws {
         let directory = try StateDirectory()
         let store = try Store(directory: directory.path)
-        // A session with the same member twice is fine; a second row with the same place is not, and cannot be made from here: a trigger is.
+        // A session may contain the same member twice. A second row with the same place violates a constraint, but cannot be created from
+        // here, so a trigger causes the failure.
         try await store.sql("CREATE TRIGGER refuse BEFORE INSERT ON resources BEGIN SELECT RAISE(ABORT, 'refused'); END")
         let peer = StoredPeer(id: peerID(1), name: "a", trust: .trusted, isTLSPinned: true, firstSeen: Self.time, lastSeen: Self.time)
         let error = await #expect(throws: EarshotError.self) { try await store.apply([.putPeer(peer), .putResource(Self.resource(1))]) }
@@ -91,7 +92,7 @@ import Testing
         #expect(await store.receipts == 0)
     }
 
-    /// A start that is killed in between is not taken for one that has found everything as it is.
+    /// A start that is killed in between must not look like one that has found everything.
     @Test func whatBelongsToANewDatabaseComesBeforeIt() throws {
         let directory = try StateDirectory()
         let error = #expect(throws: EarshotError.self) {
@@ -134,7 +135,7 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == bytes)
     }
 
-    /// Before it was noted which peers had proven a key, one that was only decided about may have been so by its id.
+    /// Before the schema noted the peers with a proven key, a decision could also concern an unproven id.
     @Test func whoHadProvenItsKeyIsInferredOnce() async throws {
         let directory = try StateDirectory()
         func peer(_ number: UInt8, _ trust: Trust, tls: Bool) -> StoredPeer {
@@ -196,14 +197,14 @@ import Testing
             #expect(try directory.mode("lock") == 0o600)
             withExtendedLifetime(lock) {}
         }
-        // What the file says does not matter once no process holds it.
+        // The content of the file is irrelevant if no process holds the lock.
         try "99999999999999999999\n".write(toFile: "\(directory.path)/lock", atomically: false, encoding: .utf8)
         let again = try StateLock(directory: directory.path)
         #expect(try String(contentsOfFile: "\(directory.path)/lock", encoding: .utf8) == "\(getpid())\n")
         withExtendedLifetime(again) {}
     }
 
-    /// Another node's start would take for left behind what this one has under way.
+    /// The start of another node would treat this one's running transfers as left over.
     @Test func oneStateDirectoryOneNode() async throws {
         let state = try StateDirectory()
         let bob = try await TestNode("bob", in: state)

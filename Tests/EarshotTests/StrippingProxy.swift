@@ -5,15 +5,15 @@ import Synchronization
 
 @testable import Earshot
 
-/// A man in the middle: answers TLS with a plaintext refusal, as a listener of preference `none` does, and passes plaintext on, with
-/// the hellos' encryption preferences changed where it lies.
+/// An attacker in the middle. It answers TLS with a plaintext refusal, like a listener with the preference `none`, and relays plaintext,
+/// with the encryption preferences in the hellos changed.
 final class StrippingProxy: Sendable {
     enum Lie: Sendable, CaseIterable {
-        /// Passes plaintext on as it is.
+        /// Relays plaintext unchanged.
         case nothing
-        /// The listener's hello says `none`.
+        /// Sets the listener's hello to `none`.
         case theListenersPreference
-        /// The dialler's hello says `none`.
+        /// Sets the dialler's hello to `none`.
         case theDiallersPreference
         case both
     }

@@ -5,20 +5,20 @@ import NIOSSL
 
 @testable import Earshot
 
-/// A man in the middle: speaks with each side itself, over TLS with a key of its own or in plaintext, and passes their frames on,
-/// some of them changed.
+/// An attacker in the middle. It talks to each side itself, over TLS with its own key or in plaintext, and relays their frames, some of
+/// them changed.
 final class TerminatingProxy: Sendable {
-    /// What becomes of a frame on its way.
+    /// Returns the frame to relay.
     typealias Rewrite = @Sendable (_ frame: Frame, _ isFromDialler: Bool) -> Frame
 
     let port: UInt16
     private let listener: any Channel
     private let invitations: Box<Int>
 
-    /// How many invitations have come by: none does before both sides have proven their keys to each other.
+    /// The number of relayed invitations. There is none before both sides have proven their keys to each other.
     var invitationsSeen: Int { self.invitations.value }
 
-    /// Terminates TLS as `identity`, or passes plaintext on where that is `nil`.
+    /// Terminates TLS as `identity`, or relays plaintext if it is `nil`.
     init(to port: UInt16, as identity: Identity?, _ rewrite: @escaping Rewrite) async throws {
         let contexts = try identity.map { try TLSContexts($0) }
         let invitations = Box(0)

@@ -7,7 +7,7 @@ import X509
 
 @testable import Earshot
 
-/// Kinds of keys that a person may bring.
+/// The kinds of keys that a user may provide.
 enum TestKey: String, CaseIterable, CustomTestStringConvertible {
     case p256 = "P-256"
     case p384 = "P-384"
@@ -26,14 +26,14 @@ enum TestKey: String, CaseIterable, CustomTestStringConvertible {
     }
 }
 
-/// Signs certificates, as a site's own authority does.
+/// Signs certificates, like a site's own authority.
 struct TestAuthority {
-    /// Days from now.
+    /// The validity in days from now.
     static let lifetime = (-1.0)...30.0
 
     let certificate: Certificate
     private let key: Certificate.PrivateKey
-    /// Those between it and the root, its own first.
+    /// The intermediates up to the root, this authority's own certificate first.
     private let above: [Certificate]
 
     init(_ name: String, key: TestKey = .p256, days: ClosedRange<Double> = lifetime) throws {
@@ -49,7 +49,7 @@ struct TestAuthority {
         self.above = above
     }
 
-    /// One that this one has signed.
+    /// Creates an intermediate signed by this authority.
     func intermediate(_ name: String, days: ClosedRange<Double> = lifetime) throws -> TestAuthority {
         let key = try TestKey.p256.make()
         let certificate = try Self.make(name, key.publicKey, days, isAuthority: true, by: self.name, self.key)
@@ -71,7 +71,7 @@ struct TestAuthority {
             }, issuerPrivateKey: issuerKey)
     }
 
-    /// A certificate with its chain and key as files.
+    /// Issues a certificate, with its chain and key as files.
     func issue(_ name: String, key: TestKey = .p256, days: ClosedRange<Double> = lifetime, in directory: StateDirectory) throws -> (
         certificate: String, privateKey: String
     ) {
@@ -83,7 +83,7 @@ struct TestAuthority {
         return paths
     }
 
-    /// Its certificate as a file.
+    /// Writes the authority's certificate to a file, and returns the path.
     func file(in directory: StateDirectory) throws -> String {
         let path = "\(directory.path)/\(self.name)-\(UUID().uuidString).pem"
         try write(try self.certificate.serializeAsPEM().pemString, to: path, mode: 0o644)
@@ -91,7 +91,7 @@ struct TestAuthority {
     }
 }
 
-/// Writes a file of a mode.
+/// Writes a file with a mode.
 func write(_ text: String, to path: String, mode: Int) throws {
     try Data((text + "\n").utf8).write(to: URL(fileURLWithPath: path))
     try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)

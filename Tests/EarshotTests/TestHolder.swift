@@ -5,7 +5,7 @@ import X509
 
 @testable import Earshot
 
-/// The holder of a name and a key, which signs whatever a test wants signed: honest authorities are ``TestAuthority``s.
+/// The holder of a name and a key, which signs anything that a test requests. Honest authorities are ``TestAuthority``s.
 struct TestHolder {
     let name: String
     let key: Certificate.PrivateKey
@@ -23,12 +23,12 @@ struct TestHolder {
         try Certificate.Extensions { Critical(BasicConstraints.isCertificateAuthority(maxPathLength: depth)) }
     }
 
-    /// The key as a peer proves it.
+    /// The key in the form in which a peer proves it.
     var publicKey: [UInt8] {
         get throws { try self.key.publicKey.serializeAsPEM().derBytes }
     }
 
-    /// A certificate in DER for a holder's key; an authority's where nothing else is said.
+    /// Returns a certificate in DER for a holder's key; that of an authority by default.
     func signs(
         _ subject: TestHolder, as extensions: Certificate.Extensions? = nil, key: Certificate.PublicKey? = nil,
         days: ClosedRange<Double> = TestAuthority.lifetime, algorithm: Certificate.SignatureAlgorithm? = nil
@@ -38,7 +38,7 @@ struct TestHolder {
         let name = try DistinguishedName { CommonName(subject.name) }
         let from = Date(timeIntervalSinceNow: days.lowerBound * 86_400)
         let until = Date(timeIntervalSinceNow: days.upperBound * 86_400)
-        // Of one length, so that a test can reckon with the whole.
+        // Of fixed length, so that a test can calculate the total size.
         let number = Certificate.SerialNumber(bytes: [UInt8](repeating: 1, count: 16))
         let certificate =
             if let algorithm {
@@ -55,14 +55,14 @@ struct TestHolder {
         return serializer.serializedBytes
     }
 
-    /// Its self-signed certificate as a file.
+    /// Writes the self-signed certificate to a file, and returns the path.
     func file(in directory: StateDirectory) throws -> String {
         let path = "\(directory.path)/\(self.name)-\(UUID().uuidString).pem"
         try write(PEMDocument(type: "CERTIFICATE", derBytes: try self.signs(self)).pemString, to: path, mode: 0o644)
         return path
     }
 
-    /// A line of holders, each signed by the next, the last one by this one: the peer's own certificate first.
+    /// Returns a chain of holders, the peer's own certificate first. Each is signed by the next, and the last by this holder.
     func line(_ holders: TestHolder...) throws -> [[UInt8]] {
         try zip(holders, holders.dropFirst() + [self]).map { try $1.signs($0) }
     }

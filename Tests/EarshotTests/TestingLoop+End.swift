@@ -1,8 +1,8 @@
 import NIOEmbedded
 
 extension NIOAsyncTestingEventLoop {
-    /// Ends it, once it has done what other threads have asked of it: a timer that they have just cancelled is one of which the loop drops the
-    /// end where it is closing already, and then a promise leaks.
+    /// Ends the loop after pending work from other threads. While the loop is closing, it would drop the end of a timer that another
+    /// thread has just cancelled, and a promise would leak.
     func end() async {
         await self.run()
         await self.shutdownGracefully()

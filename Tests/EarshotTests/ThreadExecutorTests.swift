@@ -3,9 +3,9 @@ import Testing
 
 @testable import Earshot
 
-/// How the threads that move bulk are scheduled.
+/// The scheduling of threads for bulk work.
 @Suite struct ThreadExecutorTests {
-    /// What the kernel says of the calling thread's slice, in nanoseconds; `nil` where it does not say.
+    /// Returns the kernel's time slice of the calling thread, in nanoseconds; `nil` if the kernel does not report it.
     private func slice() -> Int? {
         guard let text = try? String(contentsOfFile: "/proc/thread-self/sched", encoding: .utf8),
             let line = text.split(separator: "\n").first(where: { $0.hasPrefix("se.slice") })
@@ -19,7 +19,7 @@ import Testing
         return await withCheckedContinuation { continuation in executor.run { continuation.resume(returning: self.slice()) } }
     }
 
-    /// A thread has a slice of its own from Linux 6.12 on; before, asking for one changes nothing.
+    /// Threads have their own slice since Linux 6.12. Before that, the request has no effect.
     @Test func bulkTakesLongTurnsAndNothingElseDoes() async throws {
         let usual = try await self.slice(isBulk: false)
         let version = ProcessInfo.processInfo.operatingSystemVersion

@@ -8,7 +8,7 @@ import Testing
 @testable import Earshot
 
 @Suite(.timeLimit(.minutes(1))) struct TimersTests {
-    /// The time of a test's timers is that of its loop, and passes with it alone.
+    /// The time of a test's timers is that of its loop, and only the test moves it.
     @Test func aTestsTimePassesAsItIsMoved() async {
         let loop = NIOAsyncTestingEventLoop()
         let timers = Timers(on: loop)
@@ -18,7 +18,7 @@ import Testing
         #expect(timers.now - start == .seconds(5))
     }
 
-    /// A test may move the time past what a node is about to wait for: it comes without being moved again.
+    /// A test may move the time past a timer that a node is about to set. The timer then fires without another move.
     @Test func whatIsLateComesAtOnce() async {
         let loop = NIOAsyncTestingEventLoop()
         let timers = Timers(on: loop)
@@ -30,7 +30,7 @@ import Testing
         #expect(timers.now == deadline + .seconds(2))
     }
 
-    /// A node hears of one timer and sets the next one while the time is still being moved, by one step past both.
+    /// While the time is moved, a node handles one timer and sets the next one. One step fires both.
     @Test func theNextOneComesInTheSameStep() async {
         let loop = NIOAsyncTestingEventLoop()
         let timers = Timers(on: loop)
@@ -62,7 +62,7 @@ import Testing
         #expect(then)
     }
 
-    /// A daemon's is what the system has counted since it was booted, time in suspend included (proc_uptime(5), in hundredths of a second).
+    /// A daemon's time is the system's time since boot, including time in suspend (proc_uptime(5), in hundredths of a second).
     @Test func aDaemonsTimeIsTheSystems() throws {
         let timers = Timers.system(of: MultiThreadedEventLoopGroup.singleton)
         func sinceBoot() throws -> MonotonicInstant {

@@ -28,7 +28,7 @@ import Testing
         try self.admit(99, "10.0.1.1", &tokens)
         #expect(self.closed.value == [0], "the oldest gives way")
         #expect(self.connections.count == EarshotLimits.unprovenConnections)
-        // One that was proven makes room.
+        // A connection that was proven makes room.
         self.connections.remove(tokens[1])
         try self.admit(100, "10.0.1.2", &tokens)
         #expect(self.closed.value == [0])
@@ -48,7 +48,7 @@ import Testing
         #expect(self.closed.value == [0])
     }
 
-    /// One after another they are never many at a time, and leave as much of the heap in pieces.
+    /// Consecutive connections are never many at a time, but fragment the heap as much.
     @Test func manyUnprovenConnections() throws {
         let calls = Box(0)
         let connections = UnprovenConnections { calls.withLock { $0 += 1 } }

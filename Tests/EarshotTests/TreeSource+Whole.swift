@@ -4,7 +4,7 @@ import Testing
 @testable import Earshot
 
 extension TreeSource {
-    /// All of its bytes.
+    /// Returns all bytes of the tree.
     func whole() throws -> ByteBuffer {
         var bytes = ByteBuffer()
         while bytes.readableBytes < Int(self.size) {

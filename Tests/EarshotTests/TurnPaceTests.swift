@@ -2,7 +2,7 @@ import Testing
 
 @testable import Earshot
 
-/// How many units of work a turn has on a machine that is slow at them.
+/// The units of work in a turn on a machine that is slow.
 @Suite struct TurnPaceTests {
     private let most = EarshotLimits.turnWork
     private let moment = Duration.nanoseconds(1)
@@ -33,7 +33,7 @@ import Testing
         #expect(pace.size(upTo: self.most) == EarshotLimits.shortestTurnWork)
     }
 
-    /// A moment in which the machine was busy with something else is no measure for long.
+    /// A moment in which the machine was busy with other work does not affect the measurement for long.
     @Test func whatWasLongAgoIsForgotten() {
         let pace = TurnPace()
         pace.note(work: 128, took: .milliseconds(100))

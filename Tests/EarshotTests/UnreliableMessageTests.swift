@@ -5,9 +5,9 @@ import Testing
 @testable import Earshot
 @testable import EarshotWire
 
-/// How much of what need not arrive waits for one socket.
+/// The limit of unreliable messages that wait for one socket.
 @Suite struct UnreliableMessageTests {
-    /// Holds what is written until a test lets it go.
+    /// Holds writes until the test releases them.
     private final class Holder: ChannelOutboundHandler {
         typealias OutboundIn = [Frame]
         var held: [EventLoopPromise<Void>] = []
@@ -40,7 +40,7 @@ import Testing
         #expect(connection.unreliableRoom == 0, "what comes beyond is dropped")
         for promise in holder.held { promise.succeed() }
         #expect(connection.unreliableRoom == limit)
-        // Neither where the socket is full, nor where there is none.
+        // Nothing fits if the socket is full, or if there is none.
         channel.isWritable = false
         #expect(connection.unreliableRoom == 0)
         channel.isWritable = true

@@ -6,7 +6,7 @@ import Testing
 @testable import EarshotWire
 
 @Suite struct UnwrittenLimitTests {
-    /// What one turn asks is answered in one write.
+    /// All replies of one turn are in one write.
     @Test func answersOfATurnGoTogether() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -20,7 +20,7 @@ import Testing
         for promise in bench.counter.held ?? [] { promise.succeed() }
     }
 
-    /// They take about as much memory as is counted for them.
+    /// Waiting replies take about as much memory as is counted for them.
     @Test func answersOfATurnHaveNoMoreRoomThanTheyNeed() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -31,8 +31,8 @@ import Testing
         #expect(pongs.storageCapacity <= 2 * pongs.readableBytes)
     }
 
-    /// So much may wait for the socket before nothing more is read, less where much waits on all connections together, but not so little for
-    /// members; each write of answers counts with its share.
+    /// The limit of waiting replies at which reading stops. It is lower if much waits on all connections together, but not as low for
+    /// members. Each write of replies counts with its overhead.
     @Test(arguments: [false, true], [false, true]) func unwrittenBytes(isCrowded: Bool, isMember: Bool) throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -46,7 +46,7 @@ import Testing
         bench.counter.held = []
         var pong = ByteBuffer()
         try FrameEncoder.encode(.pong(0), into: &pong)
-        // What a write that waits takes in memory beyond its bytes, as `FrameWriter` has it.
+        // The memory of a waiting write beyond its bytes, as in `FrameWriter`.
         let weight = pong.readableBytes + 256
         let most = (limit - 1) / weight
         func isRead() -> Bool {
@@ -69,7 +69,7 @@ import Testing
         for promise in held.dropFirst() { promise.succeed() }
     }
 
-    /// A session that stands, and a socket that is full; and what sends so many bytes of messages of that size there, together.
+    /// Returns a session with a full socket, and a function that sends this number of bytes in messages of the given size.
     private func full(size: Int = 64 * 1024) throws -> (bench: HandlerBench, send: (Int) -> Void) {
         let bench = try HandlerBench()
         try bench.prove()
@@ -93,7 +93,7 @@ import Testing
         return (bench, send)
     }
 
-    /// It says something now and then.
+    /// Advances the time, in which the peer sends a ping now and then.
     private func pass(_ seconds: Int64, _ bench: HandlerBench) throws {
         for _ in 0..<seconds / 5 {
             bench.advance(.seconds(5))
@@ -101,10 +101,10 @@ import Testing
         }
     }
 
-    /// A peer that says something and reads nothing is given up, with more than that.
+    /// A peer that sends but reads nothing is disconnected if more than the limit waits.
     @Test func unreadBytes() throws {
         let (bench, send) = try self.full()
-        // The heads count as well.
+        // The frame headers count as well.
         send(EarshotLimits.unreadBytes - 1024 * 1024)
         try self.pass(EarshotLimits.unreadTime.components.seconds, bench)
         #expect(bench.end == nil)
@@ -113,7 +113,7 @@ import Testing
         for promise in bench.counter.held ?? [] { promise.succeed() }
     }
 
-    /// Also where nothing more is sent.
+    /// Also if nothing more is sent.
     @Test func unreadTime() throws {
         let (bench, send) = try self.full()
         send(EarshotLimits.unreadBytes)
@@ -124,7 +124,7 @@ import Testing
         for promise in bench.counter.held ?? [] { promise.succeed() }
     }
 
-    /// One that reads a little has more, and a burst yet more.
+    /// A peer that reads slowly has a higher limit, and a burst an even higher one.
     @Test(arguments: [false, true]) func mostUnreadBytes(isMore: Bool) throws {
         let (bench, send) = try self.full()
         send(EarshotLimits.mostUnreadBytes + (isMore ? 1024 * 1024 : -1024 * 1024))
@@ -139,8 +139,8 @@ import Testing
         for promise in bench.counter.held ?? [] { promise.succeed() }
     }
 
-    /// Nor does what this side sends of its own accord keep the peer from being read: two that send much would wait for each other. It shows
-    /// that the other side is there when it goes out, a large body too.
+    /// This side's own output does not prevent reading from the peer, because two peers that send much would wait for each other. Its
+    /// progress shows that the other side is alive, also for a large body.
     @Test(arguments: [100, 100_000]) func ownMessagesAreNotCounted(size: Int) throws {
         let (bench, send) = try self.full(size: size)
         send(2 * EarshotLimits.unwrittenBytes)
@@ -153,7 +153,7 @@ import Testing
         for promise in held { promise.succeed() }
     }
 
-    /// With so much waiting that nothing is read, a peer that is gone could not be heard, and would be taken for one that is only slow.
+    /// While so much waits that nothing is read, a dead peer could not be distinguished from a slow one.
     @Test func deadWithAsMuchAsTheLimit() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -165,7 +165,7 @@ import Testing
         for promise in bench.counter.held ?? [] { promise.succeed() }
     }
 
-    /// A slow one takes something now and then.
+    /// A slow peer accepts some output now and then.
     @Test func whatTheSocketTakesIsASignOfLife() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -181,7 +181,7 @@ import Testing
         for promise in (bench.counter.held ?? []).dropFirst(8) { promise.succeed() }
     }
 
-    /// Small frames of more than 256 KiB go out in several writes, in order.
+    /// Small frames of more than 256 KiB are sent in several writes, in order.
     @Test func piecesOfALongWrite() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -203,11 +203,11 @@ import Testing
         #expect(sent == frames)
     }
 
-    /// Has answers wait for the socket, as many as have nothing more read, and so many more.
+    /// Makes replies wait for the socket, as many as stop the reading, and `beyond` more.
     private func fill(_ bench: HandlerBench, beyond: Int) throws {
         bench.channel.isWritable = false
         bench.counter.held = []
-        // As above: 13 bytes of a pong, and its share.
+        // As above: 13 bytes of a pong, and the overhead.
         let most = EarshotLimits.unwrittenBytes / (13 + 256) + 1
         for number in 0..<most + beyond {
             try bench.send([.ping(UInt64(number))])
