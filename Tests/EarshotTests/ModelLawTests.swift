@@ -116,7 +116,7 @@ import Testing
         #expect(Set([error, same] + others).count == 4)
     }
 
-    // MARK: What is not known
+    // MARK: Unknown words
 
     private func decode<Value: Decodable>(_ type: Value.Type, _ json: String) throws -> Value {
         try MessageCoding.standard.decode(type, from: json.utf8)

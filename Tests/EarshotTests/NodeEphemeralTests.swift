@@ -175,7 +175,7 @@ import Testing
         try await eventually("the directory is gone") { !FileManager.default.fileExists(atPath: spool) }
     }
 
-    // MARK: The directory
+    // MARK: The temporary directory
 
     private func names(_ directory: StateDirectory) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: directory.path)

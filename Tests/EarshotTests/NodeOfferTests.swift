@@ -129,7 +129,7 @@ import Testing
         await bob.stop()
     }
 
-    // MARK: The directory
+    // MARK: The directory for received files
 
     private func received(_ text: String, at row: Resource) throws -> Bool {
         try String(contentsOfFile: try #require(row.path), encoding: .utf8) == text

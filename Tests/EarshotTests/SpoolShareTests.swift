@@ -113,7 +113,7 @@ import Testing
         _ = try await spool.begin(.random(), size: 1000, all)
     }
 
-    // MARK: Directories that take more than they say
+    // MARK: Directories that take more than their declared size
 
     private static func tree(_ content: TreeEntry.Content) throws -> [UInt8] {
         var builder = TreeManifest.Builder()

@@ -42,7 +42,6 @@ import Testing
         }
         let store = try self.store(directory)
         #expect(try await store.deliver([inboxMessage(2)], receivedAt: Self.time) == [.duplicate])
-        // The same id from another sender is another message.
         let foreign = InboxMessage(
             id: inboxMessage(1).id, senderID: peerID(7), senderName: "", contentType: "", body: ByteBuffer(), sentAt: Self.time)
         #expect(try await store.deliver([foreign], receivedAt: Self.time).map(\.isStored) == [true])
@@ -315,7 +314,6 @@ import Testing
         #expect(await store.usage == (try Store(directory: directory.path)).usage)
     }
 
-    /// On a real full disk; needs the privilege to mount one.
     @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
     func aReallyFullDiskChangesNothingAndPasses() async throws {
         let disk = try SmallDisk(kilobytes: 1024)

@@ -93,7 +93,7 @@ extension Node {
         try await self.call(.resource(.removeShare(id))).resources
     }
 
-    // MARK: Beginning
+    // MARK: Loading
 
     /// Moves the content of the spool aside instead of deleting it, if the state directory's database is new.
     static func setContentAside(in directory: String, _ logger: Logger) throws(EarshotError) {

@@ -58,7 +58,7 @@ extension Node {
         for link in self.core.renewableLinks { self.links[link]?.close() }
     }
 
-    // MARK: Discovery under way
+    // MARK: Restarting discovery
 
     /// The settings of discovery under a configuration.
     struct DiscoveryRequest: Sendable, Hashable {

@@ -127,7 +127,7 @@ extension Node {
         }
     }
 
-    // MARK: Putting in place
+    // MARK: Publishing
 
     private func place(_ row: Resource) {
         let report = self.reporter(of: row.id)

@@ -1,7 +1,7 @@
 public import EarshotWire
 package import FoundationEssentials
 
-/// What happens to a received file whose name is taken.
+/// The action if the name of a received file is in use.
 public enum NameConflictPolicy: String, Sendable, Hashable, Codable, CaseIterable {
     /// The file is named `name (2).ext`, and so on.
     case rename
@@ -75,7 +75,7 @@ extension Node {
         public var acceptResources: OfferPolicy = .session
         /// The directory for received files, an absolute path. If `nil`, files stay in the spool until they are fetched.
         public var receiveDirectory: String?
-        /// What happens if the name of a received file is taken in that directory.
+        /// The action if the name of a received file is in use in that directory.
         public var onNameConflict: NameConflictPolicy = .rename
         /// How long a queued message waits for its recipient, at most `EarshotLimits.outboxAgeLimit`.
         public var outboxAge: Duration = .seconds(7 * 86_400)
@@ -116,8 +116,8 @@ extension Node {
             return configuration
         }
 
-        /// Whether a session is one of two running programs. A peer that has started again is invited anew, and receives nothing that was sent
-        /// before.
+        /// Whether a session ends when one of the two programs ends. A restarted peer has to be invited again, and receives nothing that was
+        /// sent before.
         package var sessionsEndWithPrograms = false
 
         /// Whether the program itself holds the lock of the state directory (``StateLock``).

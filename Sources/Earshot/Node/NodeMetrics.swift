@@ -66,7 +66,7 @@ public struct NodeMetrics: Sendable, Hashable {
 }
 
 extension NodeMetrics.Counters {
-    /// Counts messages with a common event batch, and the bytes of their bodies.
+    /// Counts messages whose events are published together, and the bytes of their bodies.
     mutating func countMessages(_ count: Int, bytes: Int) {
         self.events &+= UInt64(count)
         self.messagesReceived &+= UInt64(count)

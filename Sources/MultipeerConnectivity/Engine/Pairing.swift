@@ -26,7 +26,7 @@ struct Pairing {
 
     mutating func emit(_ effect: Effect) { self.effects.append(effect) }
 
-    // MARK: Sessions of the program
+    // MARK: The program's sessions
 
     mutating func open(_ token: SessionToken) { self.tokens.insert(token) }
 
