@@ -26,7 +26,8 @@ struct CoreShell {
 
 /// The shell around the core: passes inputs to the core and carries out its effects.
 extension Node {
-    /// Passes an input to the core and carries out its effects in order. Inputs that arrive meanwhile wait until all of them are carried out.
+    /// Passes an input to the core and carries out its effects in order. Inputs that arrive meanwhile wait until all of them are carried
+    /// out.
     func handle(_ input: Input) {
         self.coreShell.inputs.append(input)
         guard !self.coreShell.isCarryingOut else { return }
@@ -44,8 +45,8 @@ extension Node {
         self.coreShell.isCarryingOut = false
     }
 
-    /// Calls the core in place. For a nonmutating method that is called through the property, the compiler first copies the core and retains
-    /// all of its tables, which costs too much for a call per message.
+    /// Calls the core in place. For a nonmutating method that is called through the property, the compiler first copies the core and
+    /// retains all of its tables, which costs too much for a call per message.
     func inCore<Result>(_ ask: (inout NodeCore) -> Result) -> Result { ask(&self.core) }
 
     /// The present time, by all clocks.

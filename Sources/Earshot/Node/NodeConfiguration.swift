@@ -19,11 +19,11 @@ extension Node {
         public var displayName: DisplayName
         /// The service type. Only peers of the same type see each other.
         public var serviceType: ServiceType
-        /// The directory of identity, store and spool. A missing directory is created with mode 0700. `nil` for an ephemeral node, which keeps
-        /// nothing: see ``ephemeral(displayName:serviceType:)``.
+        /// The directory of identity, store and spool. A missing directory is created with mode 0700. `nil` for an ephemeral node, which
+        /// keeps nothing: see ``ephemeral(displayName:serviceType:)``.
         public var stateDirectory: String?
-        /// The identity, if the program keeps it itself. If `nil`, the node uses that of ``certificate``, else that of the state directory, else a
-        /// new one.
+        /// The identity, if the program keeps it itself. If `nil`, the node uses that of ``certificate``, else that of the state
+        /// directory, else a new one.
         public var identity: Identity?
         /// The TCP port to listen on; 0 for any free port.
         public var port: UInt16 = 47110
@@ -31,13 +31,13 @@ extension Node {
         public var portIsFixed = false
         /// The encryption of connections.
         public var encryption: EncryptionPreference = .required
-        /// The path of a PEM file with a certificate and its intermediates. Set both this and ``privateKey``, or neither: without them, a key is
-        /// generated on first start and kept in the state directory.
+        /// The path of a PEM file with a certificate and its intermediates. Set both this and ``privateKey``, or neither: without them, a
+        /// key is generated on first start and kept in the state directory.
         public var certificate: String?
         /// The path of a PEM file with the private key of ``certificate``.
         public var privateKey: String?
-        /// Paths of PEM files of certificate authorities. A peer is trusted if it presents a chain of at most four certificates, in order, up to
-        /// one of them.
+        /// Paths of PEM files of certificate authorities. A peer is trusted if it presents a chain of at most four certificates, in order,
+        /// up to one of them.
         public var authorities: [String] = []
         /// Whether other peers can discover this node.
         public var advertise = true
@@ -55,15 +55,16 @@ extension Node {
         public var pairedOnly = false
         /// The policy for invitations to groups. `accept` applies to invitations from trusted peers; others still wait for a user.
         public var groupInvitations: InvitationPolicy = .ask
-        /// The policy for resources that are sent to a group. With `ask`, a user decides about members that are neither trusted nor in a session.
+        /// The policy for resources that are sent to a group. With `ask`, a user decides about members that are neither trusted nor in a
+        /// session.
         public var groupFiles: GroupFilePolicy = .accept
         /// How long an invitation from this node waits for an answer, unless its caller says.
         public var invitationTimeout: Duration = .seconds(30)
-        /// Invitations from strangers at one IPv4 address or IPv6 /64 that may wait here at once, of 32 in all. Further ones are told that this
-        /// node is busy. Programs on one machine share an address. Read only when the node is made.
+        /// Invitations from strangers at one IPv4 address or IPv6 /64 that may wait here at once, of 32 in all. Further ones are told that
+        /// this node is busy. Programs on one machine share an address. Read only when the node is made.
         public var invitationsPerAddress = EarshotLimits.pendingInvitationsPerAddress
-        /// Invitations that an untrusted peer may send at once, 1 to 10,000; after those, one a second. Further ones are told that this node is
-        /// busy. All peers at one address may send four times as many. Read only when the node is made.
+        /// Invitations that an untrusted peer may send at once, 1 to 10,000; after those, one a second. Further ones are told that this
+        /// node is busy. All peers at one address may send four times as many. Read only when the node is made.
         public var invitationBurst = EarshotLimits.askingBurst
         /// The maximum number of messages in the inbox.
         public var inboxLimit = 10_000
@@ -102,13 +103,13 @@ extension Node {
         /// Makes the configuration of a node that ends with its program and keeps nothing.
         ///
         /// - The node has a new key, unless the program sets an ``identity``. Sessions, trust and queued messages are kept in memory.
-        /// - A message is acknowledged when the program takes it out of the inbox: when ``Node/messages(of:from:in:)`` or a page of the inbox
-        ///   returns it. An event alone does not acknowledge a message. Messages that are in the inbox when the program ends were never
-        ///   acknowledged. A message is deleted when it is read.
+        /// - A message is acknowledged when the program takes it out of the inbox: when ``Node/messages(of:from:in:)`` or a page of the
+        ///   inbox returns it. An event alone does not acknowledge a message. Messages that are in the inbox when the program ends were
+        ///   never acknowledged. A message is deleted when it is read.
         /// - Every invitation waits for the program: ``Node/respond(to:_:always:)``. The program may set other policies.
         /// - The node listens on any free port.
-        /// - Received content is kept in a new directory in `TMPDIR`, else `/var/tmp`, until it is fetched, and is deleted with the node. The
-        ///   content of a program that was killed is deleted when the next ephemeral node of the same user starts.
+        /// - Received content is kept in a new directory in `TMPDIR`, else `/var/tmp`, until it is fetched, and is deleted with the node.
+        ///   The content of a program that was killed is deleted when the next ephemeral node of the same user starts.
         public static func ephemeral(displayName: DisplayName, serviceType: ServiceType) -> Self {
             var configuration = Self(displayName, serviceType, nil)
             configuration.port = 0
@@ -116,8 +117,8 @@ extension Node {
             return configuration
         }
 
-        /// Whether a session ends when one of the two programs ends. A restarted peer has to be invited again, and receives nothing that was
-        /// sent before.
+        /// Whether a session ends when one of the two programs ends. A restarted peer has to be invited again, and receives nothing that
+        /// was sent before.
         package var sessionsEndWithPrograms = false
 
         /// Whether the program itself holds the lock of the state directory (``StateLock``).
