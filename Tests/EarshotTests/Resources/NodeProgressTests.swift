@@ -155,8 +155,9 @@ import Testing
 
 /// Checks that a snippet in a catalogue, identified by its beginning, equals the lines of a test's source, which were compiled and run.
 func expectSnippet(of source: String, in catalogue: String, from start: String) throws {
-    let tests = URL(fileURLWithPath: source).deletingLastPathComponent().deletingLastPathComponent()
-    let article = try String(contentsOf: tests.deletingLastPathComponent().appending(path: "Sources/\(catalogue)"), encoding: .utf8)
+    // Tests/EarshotTests/FOLDER/FILE
+    let root = (0..<4).reduce(URL(fileURLWithPath: source)) { place, _ in place.deletingLastPathComponent() }
+    let article = try String(contentsOf: root.appending(path: "Sources/\(catalogue)"), encoding: .utf8)
     let snippet = article.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "\n```").first }
         .first { $0.hasPrefix(start) }
     func lines(_ text: String) -> [String] { text.components(separatedBy: "\n").map { $0.trimmingCharacters(in: .whitespaces) } }
