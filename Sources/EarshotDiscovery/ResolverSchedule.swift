@@ -127,7 +127,8 @@ struct ResolverSchedule {
             case .open: break
             }
         }
-        // Of the instances never resolved, the newest go first: a forger can invent any number that never resolve.
+        // Instances that were never resolved go first, and among them those with the fewest failures: a forger can invent any number of
+        // instances that never resolve.
         due.sort { ($0.heardAt ?? .seconds(-1), $0.failures) < ($1.heardAt ?? .seconds(-1), $1.failures) }
         idle.sort { $0.since < $1.since }
         let free = self.limit - self.openCount

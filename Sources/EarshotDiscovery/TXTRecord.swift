@@ -38,7 +38,8 @@ enum TXTRecord {
         return strings
     }
 
-    /// Returns the pairs in a peer's strings. Of a key the first occurrence counts, regardless of case. A string without `=` has an empty
+    /// Returns the pairs in a peer's strings. If a key occurs several times, regardless of case, the first
+    /// occurrence counts. A string without `=` has an empty
     /// value, and a string without a key is dropped. Pairs beyond the limits are dropped.
     static func pairs(of strings: some Sequence<[UInt8]>) -> [TXTPair] {
         var pairs: [TXTPair] = []

@@ -6,8 +6,9 @@ import NIOCore
 /// machine covers one connection only: sessions, stored messages and resources outlive it and belong to the node, which starts a new
 /// machine with the next connection. It knows which transfers and streams of this connection end with a session.
 ///
-/// Frames cross in flight, so some arrive for something that this side has just ended. Those are ignored, once, and only if crossing can
-/// explain them. Any other frame out of order is the peer's fault and closes the connection.
+/// Frames cross in flight, so a frame can arrive for a transfer, a stream or an invitation that this side has just ended. The machine
+/// ignores such a frame once, and only if crossing can explain it. Any other frame out of order is the peer's fault and closes the
+/// connection.
 package struct ConnectionStateMachine: Sendable {
     package enum ReceivedAction: Sendable, Hashable {
         /// In order: process the frame.

@@ -14,7 +14,7 @@ extension Node {
     /// - Parameters:
     ///   - configuration: The new configuration.
     ///   - changed: The names of the settings that differ, for the event.
-    ///   - needsRestart: Those of them that apply after the next start.
+    ///   - needsRestart: The names among them that apply only after the next start.
     ///   - restartsDiscovery: Whether discovery restarts even if its own settings are the same.
     ///   - makeDiscovery: Makes the new discovery, or returns `nil` for none. Called once, if discovery has to restart.
     /// - Throws: `invalid-parameter` for values outside their limits.

@@ -96,11 +96,11 @@ extension Node {
         return try await accepted.value().get()
     }
 
-    /// Accepts the next stream with this name and from this peer, or any: the one that has waited longest, or the next that is opened. Of
-    /// several callers, the first one gets it.
+    /// Accepts a stream with this name and from this peer; `nil` matches any. The stream is the one that has waited longest, or else the
+    /// next one that a peer opens. If several callers wait, the first caller gets the stream.
     ///
     /// Without a timeout, the wait is unlimited. If the caller's task is cancelled, the wait ends.
-    /// - Throws: `invalid-parameter`, `unknown-peer`, `ambiguous-peer`; `timed-out`; `busy` where too many wait already; `cancelled`.
+    /// - Throws: `invalid-parameter`, `unknown-peer`, `ambiguous-peer`; `timed-out`; `busy` if too many callers wait already; `cancelled`.
     public func acceptNextStream(
         name: String? = nil, from peer: String? = nil, timeout: Duration? = nil
     ) async throws(EarshotError) -> StreamContent {

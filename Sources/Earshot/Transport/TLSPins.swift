@@ -6,7 +6,7 @@ import Synchronization
 /// dialled until a user resets the pin ("First byte, TLS, plaintext" in EarshotWire's Handshake.md).
 ///
 /// The connections' handlers read and add pins on their event loops, so that there is no gap between a peer's proof over TLS and its pin.
-/// The ``Node`` persists pins. Of strangers, only the most recent are kept.
+/// The ``Node`` persists pins. The number of pinned strangers is limited: the oldest pins are discarded.
 package final class TLSPins: Sendable {
     private let peers = Mutex(PinnedPeers())
 

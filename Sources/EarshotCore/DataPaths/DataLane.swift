@@ -1,9 +1,10 @@
 package import EarshotWire
 
-/// How the two sides of a session come to a data connection for one transfer: first the side dials that opened the control connection,
-/// whose direction is known to work, then the other one. ``DataPaths`` performs its actions.
+/// The agreement of the two sides of a session on a data connection for one transfer. The side that opened the control connection dials
+/// first, because connections in that direction are known to work. If its dial fails, the other side dials. ``DataPaths`` performs the
+/// actions.
 package struct DataLane: Sendable {
-    /// What the node has to do.
+    /// The node's next action.
     package enum Action: Hashable {
         case wait
         /// Give the peer a ticket, and wait for it to dial.
@@ -12,13 +13,13 @@ package struct DataLane: Sendable {
         case dial(DataToken)
         /// Tell the peer that it could not be dialled, and give it a ticket.
         case swapSides
-        /// Tell the peer that it could not be dialled, and do without.
+        /// Tell the peer that it could not be dialled, and continue without a data connection.
         case giveUpAndSay
-        /// Do without.
+        /// Continue without a data connection.
         case giveUp
-        /// The connection stands.
+        /// Use the connection, which is open.
         case use
-        /// Close the connection: there is one, or it comes too late.
+        /// Close the connection: the transfer already has one, or no longer waits for one.
         case drop
     }
 
@@ -32,7 +33,7 @@ package struct DataLane: Sendable {
 
     private var state: State
 
-    /// Whether this side is to dial, or dials.
+    /// Whether this side dials, or is about to.
     var isDialling: Bool {
         switch self.state {
         case .dialling: true
@@ -40,14 +41,14 @@ package struct DataLane: Sendable {
         }
     }
 
-    /// `isInitiator`: whether this side opened the control connection.
+    /// Returns a new lane and its first action. `isInitiator`: whether this side opened the control connection.
     package static func begin(isInitiator: Bool) -> (lane: DataLane, action: Action) {
         isInitiator
             ? (DataLane(state: .awaitingTicket(isLast: false)), .wait)
             : (DataLane(state: .awaitingDial(isLast: false)), .issueTicket)
     }
 
-    /// The peer has given a ticket.
+    /// Handles a ticket from the peer.
     package mutating func receivedTicket(_ token: DataToken) -> Action {
         switch self.state {
         case .awaitingTicket(let isLast):
@@ -57,7 +58,7 @@ package struct DataLane: Sendable {
         }
     }
 
-    /// The dial has failed.
+    /// Handles a failed dial of this side.
     package mutating func dialFailed() -> Action {
         switch self.state {
         case .dialling(isLast: false):
@@ -70,7 +71,7 @@ package struct DataLane: Sendable {
         }
     }
 
-    /// The peer says that it could not dial.
+    /// Handles the peer's report that it could not dial.
     package mutating func receivedUnavailable() -> Action {
         switch self.state {
         case .awaitingDial(isLast: false):
@@ -83,7 +84,7 @@ package struct DataLane: Sendable {
         }
     }
 
-    /// A connection stands, dialled by either side.
+    /// Handles an open connection, dialled by either side.
     package mutating func attached() -> Action {
         switch self.state {
         case .dialling, .awaitingDial:
@@ -93,7 +94,7 @@ package struct DataLane: Sendable {
         }
     }
 
-    /// Nothing has come of it in time.
+    /// Handles the timeout of the attempt.
     package mutating func expired() -> Action {
         switch self.state {
         case .awaitingTicket, .dialling, .awaitingDial:

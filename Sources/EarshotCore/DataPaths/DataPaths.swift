@@ -1,16 +1,16 @@
 import EarshotWire
 import OrderedCollections
 
-/// The data connections of transfers, and the ways to them: asked for over the control connection, dialled by whichever side can
-/// (``DataLane``). At most one for each transfer; how many transfers there are is bounded where they begin.
+/// The data connections of transfers, and the attempts to open them. The two sides agree on each over the control connection, and the side
+/// that can reach the other dials (``DataLane``). A transfer has at most one. The number of transfers is limited where transfers begin.
 struct DataPaths: Sendable {
     private struct Path: Sendable {
         let peer: PeerID
         let link: LinkID
-        /// Tells this one from an earlier one of the same transfer.
+        /// The number of the attempt, which distinguishes it from earlier ones of the same transfer.
         let attempt: UInt64
         var lane: DataLane
-        /// What to dial with, until it is this one's turn.
+        /// The token to dial with, while the dial waits for its turn.
         var heldToken: DataToken?
         var isSettled = false
 
@@ -19,21 +19,21 @@ struct DataPaths: Sendable {
     }
 
     private var paths: OrderedDictionary<TransferID, Path> = [:]
-    /// Makes tokens.
+    /// The generator that makes tokens.
     typealias Randomness = any RandomNumberGenerator & Sendable
 
-    /// Data connections, and attempts at them.
+    /// The number of data connections and attempts.
     var count: Int { self.paths.count }
 
-    /// Dials under way to one peer, the most.
+    /// The highest number of dials in flight to one peer.
     var mostDials: Int {
         Dictionary(self.paths.values.lazy.filter(\.isDialling).map { ($0.peer, 1) }, uniquingKeysWith: +).values.max() ?? 0
     }
 
-    /// Of which transfers there is one with that peer, the oldest first.
+    /// Returns the transfers with a data connection or an attempt to this peer, oldest first.
     func transfers(of peer: PeerID) -> [TransferID] { self.paths.filter { $0.value.peer == peer }.map(\.key) }
 
-    /// The attempt of a transfer that is under way, and must not take for ever.
+    /// Returns the transfer's attempt while it is pending, and so needs a deadline.
     func waiting(_ transfer: TransferID) -> UInt64? { self.paths[transfer].flatMap { $0.isSettled ? nil : $0.attempt } }
 
     mutating func handle(
@@ -69,7 +69,7 @@ struct DataPaths: Sendable {
         self.close([transfer], of: peer, into: &effects)
     }
 
-    /// Ends those of a peer, all before it is dialled for any other.
+    /// Closes data connections and attempts of a peer. All are closed before the next dial to the peer.
     mutating func close(_ transfers: [TransferID], of peer: PeerID, into effects: inout [Effect]) {
         for transfer in transfers {
             guard let path = self.paths.removeValue(forKey: transfer) else { continue }
@@ -89,7 +89,8 @@ struct DataPaths: Sendable {
         self.dialNext(self.paths.values[index].peer, into: &effects)
     }
 
-    /// Dials a peer for those whose turn it is, the oldest first: of many at once those that are not proven yet would have to give way there.
+    /// Starts the held dials to a peer, oldest first, up to a limit. If too many connections arrived at once, the peer would drop some of the
+    /// unproven ones.
     private mutating func dialNext(_ peer: PeerID, into effects: inout [Effect]) {
         var free = EarshotLimits.dataDials - self.paths.values.count { $0.peer == peer && $0.isDialling }
         for (transfer, path) in self.paths where free > 0 && path.peer == peer && path.lane.isDialling {
@@ -109,7 +110,7 @@ struct DataPaths: Sendable {
         case .issueTicket:
             let ticket = self.ticket(transfer, path, using: &random, into: &effects)
             effects.append(.send(path.link, [.dataTicket(ticket)]))
-        // In its turn.
+        // The dial waits for its turn.
         case .dial(let token): self.paths[transfer]?.heldToken = token
         case .swapSides:
             let ticket = self.ticket(transfer, path, using: &random, into: &effects)
@@ -129,7 +130,7 @@ struct DataPaths: Sendable {
         effects.append(.dataPath(transfer, outcome))
     }
 
-    /// A new ticket, by which the peer may dial from now on.
+    /// Returns a new ticket, with which the peer may dial from now on.
     private func ticket(
         _ transfer: TransferID, _ path: Path, using random: inout Randomness, into effects: inout [Effect]
     ) -> DataTicket {

@@ -10,7 +10,8 @@ extension NodeCore {
         if let after { self.set(.dataPath(transfer, attempt: after), after: EarshotLimits.dataDialTime) }
     }
 
-    /// The control connection to a peer is lost, or the session with it has ended: what goes in a group goes on then.
+    /// Ends the data connections with a peer when the control connection is lost, or when the session has ended. Transfers in a group
+    /// continue after the session's end.
     mutating func endDataPaths(of peer: PeerID, by ending: Ending) {
         let transfers = self.dataPaths.transfers(of: peer).filter { transfer in
             ending == .connection || self.transfers[ResourceID(high: transfer.high, low: transfer.low)]?.row.group == nil

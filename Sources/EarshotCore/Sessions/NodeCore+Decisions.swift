@@ -99,7 +99,7 @@ extension NodeCore {
         }
     }
 
-    /// Returns the writes of a peer, and of its session if requested, as in memory. Whatever memory lacks is removed from disk.
+    /// Returns the writes of a peer, and of its session if requested, as in memory. A row that is not in memory is removed from disk.
     private func operations(toKeep id: PeerID, andSession: Bool) -> [StoreOperation] {
         let record = self.records[id]
         var operations: [StoreOperation] = []

@@ -38,7 +38,7 @@ extension NodeCore {
         self.newSpooledEnds.append(row)
     }
 
-    /// Waits until the rows of ended transfers with bodies in the spool are on disk. Those rows are written before this commit.
+    /// Waits until the rows of ended transfers with bodies in the spool are on disk: the store writes the rows before this commit.
     mutating func keepSpooledEnds() {
         guard !self.newSpooledEnds.isEmpty else { return }
         self.commit(.ended(self.newSpooledEnds, nil), [])

@@ -43,7 +43,8 @@ package struct GroupTerms: Sendable, Hashable {
 
 /// A peer's seat in a group: the peer signs it, and a member or the creator vouches for it.
 package struct GroupSeat: Sendable, Hashable {
-    /// The signature that vouches, and its role. Of two seats with one peer and number, the creator's takes precedence over a member's.
+    /// The signature that vouches for the seat, and its role. If two seats have the same peer and number, the seat with the creator's
+    /// signature takes precedence over the seat with a member's.
     package struct Warrant: Sendable, Hashable {
         package let role: GroupRecord.Role
         package var signature: [UInt8]
@@ -93,7 +94,7 @@ package struct GroupSeat: Sendable, Hashable {
         try GroupRecord.signedBytes(.seat, role, in: group, self.writeFields)
     }
 
-    /// Returns the seat's hash. It differs between the two kinds of warrant: those are two records.
+    /// Returns the seat's hash. The two kinds of warrant make different records, with different hashes.
     package func hash(in group: GroupID) -> GroupRecordHash {
         GroupRecord.hash(of: (try? self.signedBytes(as: self.warrant.role, in: group)) ?? [])
     }
