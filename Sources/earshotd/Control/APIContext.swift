@@ -4,9 +4,9 @@ internal import HummingbirdCore
 internal import Logging
 internal import NIOCore
 
-/// What a request brings along: who sent it, and over which connection.
+/// The context of a request: its caller and its connection.
 struct APIContext: RequestContext {
-    /// Where a context comes from.
+    /// The values that a context is made from.
     struct Source: RequestContextSource {
         let channel: any Channel
         let caller: Caller
@@ -17,7 +17,7 @@ struct APIContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     let caller: Caller
     let channel: any Channel
-    /// Whether the answer's body will not be read.
+    /// Whether the request is a HEAD, so that nobody reads the answer's body.
     let isHead: Bool
 
     init(source: Source) {
@@ -27,7 +27,8 @@ struct APIContext: RequestContext {
         self.isHead = source.isHead
     }
 
-    /// A part of the path, percent-decoded.
+    /// Returns a parameter of the path, percent-decoded.
+    /// - Throws: `invalid-parameter` if it is empty or malformed.
     func parameter(_ name: String) throws(APIProblem) -> String {
         guard let raw = self.parameters[Substring(name)], let text = String(raw).percentDecoded, !text.isEmpty else {
             throw APIProblem(.invalidParameter, "the path's {\(name)} is empty or not percent-encoded UTF-8")
@@ -35,7 +36,7 @@ struct APIContext: RequestContext {
         return text
     }
 
-    /// A part of the path that is an identifier.
+    /// Returns the path's `id` parameter. `what` names the kind of object in the error.
     func identifier<ID: LosslessStringConvertible>(_ what: String) throws(APIProblem) -> ID {
         let text = try self.parameter("id")
         guard let id = ID(text) else { throw APIProblem(.invalidParameter, "the id of \(what) is a UUID such as \(Self.exampleID)") }
@@ -46,7 +47,7 @@ struct APIContext: RequestContext {
 }
 
 extension String {
-    /// Without percent-encoding (RFC 3986 section 2.1); `nil` where it is malformed or not UTF-8.
+    /// The text without percent-encoding (RFC 3986 section 2.1); `nil` if the encoding is malformed or the result is not UTF-8.
     var percentDecoded: String? {
         guard self.utf8.contains(UInt8(ascii: "%")) else { return self }
         var bytes: [UInt8] = []

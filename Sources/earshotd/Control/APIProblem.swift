@@ -5,19 +5,19 @@ internal import HummingbirdCore
 internal import NIOCore
 internal import NIOHTTP1
 
-/// A request's failure on its way out, as RFC 9457 has it: what the routes throw and the responder writes.
+/// A failed request's problem details (RFC 9457). Routes throw it, and the responder writes it.
 struct APIProblem: Error, Sendable {
     let status: HTTPResponse.Status
     let code: EarshotError.Code
     /// One lower-case sentence: what failed, on what, and what to do.
     let detail: String
-    /// For `ambiguous-peer`: whom the name could mean.
+    /// For `ambiguous-peer`: the peers that the name matches.
     let candidates: [EarshotError.Candidate]
-    /// What the user can do, if the code does not say so.
+    /// The way for the user to fix the failure, if the code does not imply it.
     let remedy: EarshotError.Remedy?
-    /// Header fields that go with the status, such as what the method could have been (405).
+    /// Header fields that belong to the status, such as the allowed methods (405).
     let fields: HTTPFields
-    /// Whether the connection ends with this answer: where a body is still coming that is not wanted.
+    /// Whether the connection closes after this answer, because the rest of the request's body is unwanted.
     var closesConnection = false
 
     init(
@@ -33,17 +33,17 @@ struct APIProblem: Error, Sendable {
         self.closesConnection = closesConnection
     }
 
-    /// A field that is to name peers names none.
+    /// The problem of a field that must name peers and names none.
     static func namesNobody(_ field: String) -> Self {
         Self(.invalidParameter, "`\(field)` names no peer; give names, ids or their first 8 characters")
     }
 
-    /// A field that is to name a peer or a group is empty.
+    /// The problem of an empty field that must name a peer or a group.
     static func isEmpty(_ field: String) -> Self {
         Self(.invalidParameter, "`\(field)` is empty; give a name, an id or its first 8 characters")
     }
 
-    /// What was thrown, as a problem; an unforeseen error is a 500 without its insides.
+    /// Converts a thrown error. An unexpected error becomes a 500 without internal details.
     init(_ error: any Error) {
         switch error {
         case let problem as APIProblem: self = problem
@@ -53,7 +53,7 @@ struct APIProblem: Error, Sendable {
         case let error as HTTPError:
             self.init(.invalidParameter, error.body ?? "the request cannot be answered", status: error.status, closesConnection: true)
         case is HTTPParserError, is IOError, is ChannelError:
-            // The client went away, or broke its own framing; whether it reads this is its affair.
+            // The client disconnected, or violated its own framing. It may never read this answer.
             self.init(.invalidParameter, "the request's body broke off or is not what its head announced", closesConnection: true)
         case is CancellationError:
             self.init(.unavailable, "the daemon is stopping; try again once it runs", closesConnection: true)
@@ -64,7 +64,7 @@ struct APIProblem: Error, Sendable {
 }
 
 extension EarshotError.Code {
-    /// The one table from code to HTTP status (RFC 9110 section 15).
+    /// The HTTP status of the code (RFC 9110 section 15). No other place maps codes to statuses.
     var status: HTTPResponse.Status {
         switch self {
         case .invalidParameter: .badRequest
@@ -85,6 +85,6 @@ extension EarshotError.Code {
 }
 
 extension HTTPResponse.Status {
-    /// 507 (RFC 4918 section 11.5): the registry of HTTP proper does not list it.
+    /// 507 (RFC 4918 section 11.5), which RFC 9110 does not define.
     static var insufficientStorage: Self { .init(code: 507, reasonPhrase: "Insufficient Storage") }
 }

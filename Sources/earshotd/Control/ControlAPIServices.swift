@@ -1,12 +1,12 @@
 internal import Earshot
 
-/// What the routes work on.
+/// The objects that the routes use.
 struct ControlAPIServices: Sendable {
     let node: Node
     let policy: CallerPolicy
-    /// Those who read the event stream.
+    /// The readers of the event stream.
     let readers: EventReaders
-    /// What was answered so far.
+    /// The counts of answered requests.
     let requests = RequestCounts()
 
     init(node: Node, policy: CallerPolicy, readers: EventReaders = EventReaders()) {

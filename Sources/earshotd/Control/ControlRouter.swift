@@ -7,7 +7,7 @@ internal import NIOCore
 /// One call of the API.
 struct Route: Sendable {
     let method: HTTPRequest.Method
-    /// With parameters, such as `/v1/peers/:peer`.
+    /// The path with its parameters, such as `/v1/peers/:peer`.
     let path: String
     let handler: @Sendable (Request, APIContext) async throws -> Response
 
@@ -17,19 +17,20 @@ struct Route: Sendable {
         self.handler = handler
     }
 
-    /// How many parameters the path has.
+    /// The number of parameters in the path.
     var parameters: Int { self.path.split(separator: "/").count { $0.hasPrefix(":") } }
 
-    /// Whether a request's path is this one's, whatever the method.
+    /// Whether a request's path matches this route's path. The method does not matter.
     func matches(_ path: [Substring]) -> Bool {
         let own = self.path.split(separator: "/")
         return own.count == path.count && zip(own, path).allSatisfy { $0.hasPrefix(":") || $0 == $1 }
     }
 }
 
-/// Puts the resources' routes together; what matches none is told apart: a known path with another method, or an unknown path.
+/// Combines the routes of all resources. For a request that no route matches, it distinguishes an unknown path from a known path with
+/// another method.
 enum ControlRouter {
-    /// Every call, by resource.
+    /// Returns every call, by resource.
     static func routes(_ api: ControlAPIServices) -> [Route] {
         StatusRoutes(api).routes + PeersRoutes(api).routes + VerificationRoutes(api).routes + InvitationsRoutes(api).routes
             + SessionsRoutes(api).routes + GroupsRoutes(api).routes + MessagesRoutes(api).routes + OutboxRoutes(api).routes
@@ -37,7 +38,7 @@ enum ControlRouter {
             + ResourcesRoutes(api).routes + EventsRoutes(api).routes + MetricsRoutes(api).routes + OpenAPIRoutes.routes
     }
 
-    /// The router over them.
+    /// Returns a router for these routes.
     static func build(_ routes: [Route]) -> Router<APIContext> {
         let router = Router(context: APIContext.self)
         router.add(middleware: UnmatchedMiddleware(routes: routes))
@@ -45,11 +46,11 @@ enum ControlRouter {
         return router
     }
 
-    /// What to say to a request that no route took.
+    /// Returns the problem for a request that no route matches.
     static func unmatched(_ method: HTTPRequest.Method, _ path: String, among routes: [Route]) -> APIProblem {
         let segments = path.split(separator: "/")
         let matching = routes.filter { $0.matches(segments) }
-        // A word goes before a parameter, as the router has it: `messages/read` is not the message `read`.
+        // A literal segment takes precedence over a parameter, as in the router: `messages/read` is not the message `read`.
         let parameters = matching.map(\.parameters).min()
         var found = Set(matching.filter { $0.parameters == parameters }.map(\.method.rawValue))
         if found.contains(HTTPRequest.Method.get.rawValue) { found.insert(HTTPRequest.Method.head.rawValue) }
@@ -76,7 +77,7 @@ private struct UnmatchedMiddleware: RouterMiddleware {
         } catch let error as HTTPError where error.status == .notFound {
             throw ControlRouter.unmatched(request.method, request.uri.path, among: self.routes)
         } catch let error as NIOTooManyBytesError {
-            // It knows how to become a response of Hummingbird's own.
+            // Without this conversion, Hummingbird would write its own response for this error.
             throw APIProblem(error)
         } catch let error as HTTPError {
             throw APIProblem(error)

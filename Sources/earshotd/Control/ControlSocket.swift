@@ -1,25 +1,26 @@
 internal import EarshotSafety
 internal import Glibc
 
-/// Why the control socket cannot be had.
+/// The reason why the control socket cannot be created.
 struct SocketError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// One lower-case sentence.
+    /// The reason, as one lower-case sentence.
     let description: String
 }
 
-/// The control socket's place in the file system, held for this process by a lock beside it.
+/// The control socket's path, which this process owns through a lock file beside it.
 ///
-/// Hummingbird unlinks whatever is at the path and sets no mode. So the lock is taken first (a live daemon's socket is never taken away),
-/// what is there must be a socket that no process serves, and the process's umask is 077, so that the socket is its owner's alone from its
-/// first moment; `open` then gives it its final mode. The lock is `flock`, which the kernel drops with the process, however it ends.
+/// Hummingbird unlinks any file at the path and sets no mode. Three rules make that safe. The daemon takes the lock first, so it never
+/// removes the socket of another running daemon. An existing file at the path must be a socket that no process serves. The process's umask
+/// is 077, so that only the owner can use the socket until `open` sets its final mode. The lock is `flock`: the kernel releases it when
+/// the process ends, however it ends.
 final class ControlSocket: Sendable {
     let path: String
     private let descriptor: CInt
-    /// Whether the directory was made for the daemon, as systemd does, and serves nothing else.
+    /// Whether the directory was made for the daemon alone, such as by systemd.
     private let ownsDirectory: Bool
 
-    /// Takes the lock. `ownDirectory` is what was made for the daemon's sockets alone.
-    /// - Throws: where another process holds it (named by its id), or something else is in the place.
+    /// Takes the lock. `ownDirectory` is a directory that was made for the daemon's sockets alone.
+    /// - Throws: if another process holds the lock (the error has its id), or if the path holds anything but an unused socket.
     static func claim(_ path: String, ownDirectory: String? = nil) throws(SocketError) -> ControlSocket {
         let shown = path.escapedForDisplay
         try self.makeDirectory(for: path)
@@ -52,7 +53,7 @@ final class ControlSocket: Sendable {
         return ControlSocket(path: path, descriptor: descriptor, ownDirectory: ownDirectory)
     }
 
-    /// The directory that it lies in.
+    /// The directory of the socket.
     var directory: String { Self.directory(of: self.path) }
 
     private static func directory(of path: String) -> String {
@@ -68,7 +69,7 @@ final class ControlSocket: Sendable {
 
     deinit { Glibc.close(self.descriptor) }
 
-    /// Gives the bound socket its mode: 0600, or 0660 with the group, which then gets through a directory of the daemon's own too.
+    /// Sets the bound socket's mode: 0600, or 0660 with the group. If the directory is the daemon's own, the group gets access to it too.
     func open(to group: gid_t?) throws(SocketError) {
         if let group {
             for path in self.ownsDirectory ? [self.path, self.directory] : [self.path] where chown(path, uid_t.max, group) != 0 {
@@ -83,10 +84,11 @@ final class ControlSocket: Sendable {
         }
     }
 
-    /// Removes the socket at the end; the lock file stays, as removing it would let two processes hold "the" lock.
+    /// Removes the socket when the daemon stops. The lock file stays: if it were removed, two processes could each hold a lock for this
+    /// path.
     ///
-    /// If another file has taken the lock file's name, somebody has removed the directory's content, and a newer daemon may hold that lock
-    /// and serve its own socket at this path. Nothing is removed then.
+    /// If the lock file's name belongs to another file, somebody has removed the directory's content. A newer daemon may then hold the new
+    /// lock and serve its own socket at this path, so this method removes nothing.
     func remove() {
         guard let held = FileStatus(descriptor: self.descriptor), let named = FileStatus(path: Self.lockPath(of: self.path)),
             named.identity == held.identity
@@ -96,7 +98,7 @@ final class ControlSocket: Sendable {
 
     private static func lockPath(of path: String) -> String { path + ".lock" }
 
-    /// Makes the directory, for its owner alone, where it is missing; one that is there is left as it is.
+    /// Creates the directory with mode 0700 if it is missing. An existing directory is not changed.
     private static func makeDirectory(for path: String) throws(SocketError) {
         guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return }
         let directory = String(path[..<slash])
@@ -109,15 +111,15 @@ final class ControlSocket: Sendable {
         }
     }
 
-    /// What would help where nothing can be made. The packaged service sees all but its own places as read-only, whatever the permissions
-    /// there.
+    /// Returns the fix for a failure to create a file or a directory. To the packaged service, all directories but its own are read-only,
+    /// whatever their permissions.
     static func remedy(_ code: CInt) -> String {
         code == EROFS
             ? "mount it to be written to, or give another --socket; a service must be allowed it by ReadWritePaths in its unit (systemctl edit)"
             : "give another --socket"
     }
 
-    /// Only a socket that no process serves any more may be replaced.
+    /// Checks that the path is free, or holds a socket that no process serves.
     private static func checkPlace(_ path: String) throws(SocketError) {
         let shown = path.escapedForDisplay
         guard let status = FileStatus(path: path) else { return }

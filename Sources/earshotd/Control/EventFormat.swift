@@ -1,14 +1,14 @@
 internal import EarshotClient
 internal import NIOCore
 
-/// How an event stands in the stream.
+/// The format of events in the stream.
 enum EventFormat: Sendable, Hashable {
-    /// One JSON object a line.
+    /// One JSON object per line.
     case lines
     /// Server-sent events (WHATWG HTML section 9.2).
     case serverSent
 
-    /// What the client would rather have.
+    /// Selects the format that the client's `Accept` field prefers.
     init(accept: String?) {
         self = accept?.lowercased().contains("text/event-stream") == true ? .serverSent : .lines
     }
@@ -21,7 +21,7 @@ enum EventFormat: Sendable, Hashable {
         }
     }
 
-    /// An event, ready to be written.
+    /// Returns the encoded event.
     func buffer(_ event: ControlAPI.Event) throws -> ByteBuffer {
         let json = try ControlJSON.encode(event)
         var buffer = ByteBuffer()
@@ -39,8 +39,8 @@ enum EventFormat: Sendable, Hashable {
         return buffer
     }
 
-    /// What is written where nothing has happened for a while: a comment, where the format has comments. A line of JSON would have to be
-    /// an event, so readers of lines hear nothing.
+    /// The bytes to write after a while without events: a comment, if the format has comments. A line of JSON must be an event, so the line
+    /// format has no heartbeat.
     var heartbeat: ByteBuffer? {
         switch self {
         case .lines: nil
@@ -49,7 +49,7 @@ enum EventFormat: Sendable, Hashable {
     }
 }
 
-/// Where a reader wants to go on: after one event of one run of the daemon.
+/// The position from which a reader continues: after one event of one run of the daemon.
 struct EventPosition: Sendable, Hashable {
     let since: UInt64?
     let epoch: String?
@@ -59,7 +59,7 @@ struct EventPosition: Sendable, Hashable {
         self.epoch = epoch
     }
 
-    /// From a `Last-Event-ID`: `EPOCH:SEQ`, or `SEQ` alone; `nil` where it is neither.
+    /// Parses a `Last-Event-ID`: `EPOCH:SEQ`, or `SEQ` alone. Returns `nil` for any other text.
     init?(lastEventID: String) {
         let parts = lastEventID.split(separator: ":", omittingEmptySubsequences: false)
         guard let last = parts.last, last.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),

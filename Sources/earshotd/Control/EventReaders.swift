@@ -1,17 +1,17 @@
 internal import Earshot
 internal import Synchronization
 
-/// The readers of the event stream: how many there are, and which of them no longer take what is written.
+/// The readers of the event stream, which are counted, and dropped if they stall.
 ///
-/// A reader costs the daemon its connection and a position in the log, whatever its pace; but one that has stopped reading would keep
-/// that for good, so it is dropped once a write to it has been under way for a minute ("Events" in earshot-api(7)). Nothing here runs by
-/// itself: ``ControlServer`` calls ``dropStalled()`` every few seconds.
+/// A slow reader costs the daemon no more than a fast one: a connection and a position in the log. But a reader that has stopped reading
+/// would hold both for ever. The daemon therefore drops a reader when one write to it has been in progress for a minute ("Events" in
+/// earshot-api(7)). This class has no timer: ``ControlServer`` calls ``dropStalled()`` every few seconds.
 final class EventReaders: Sendable {
-    /// Readers at a time; below the server's limit of connections, so that other calls are still answered.
+    /// The highest number of readers. It is below the server's limit on connections, so that the daemon still answers other calls.
     static let limit = 1_024
-    /// How long a write may be under way before its reader is dropped.
+    /// The time that a write may take before its reader is dropped.
     static let stallTime: Duration = .seconds(60)
-    /// The time between two looks for stalled readers.
+    /// The time between two checks for stalled readers.
     static let sweepInterval: Duration = .seconds(5)
     /// The time between two comments to readers of server-sent events: proxies and clients take silence for a dead connection.
     static let heartbeatInterval: Duration = .seconds(15)
@@ -28,28 +28,28 @@ final class EventReaders: Sendable {
     }
 
     private let state = Mutex(State())
-    /// There is a reader, and there was none before.
+    /// An element each time that the first reader enters.
     let beginnings: AsyncStream<Void>
     private let beginning: AsyncStream<Void>.Continuation
     private let now: @Sendable () -> ContinuousClock.Instant
 
-    /// Readers that are watched by a clock.
+    /// Creates an empty set of readers; `now` is the clock for their writes.
     init(now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
         self.now = now
         (self.beginnings, self.beginning) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// How many there are now, and how many were dropped so far.
+    /// The number of current readers, and of all readers dropped so far.
     var counts: (readers: Int, dropped: UInt64) { self.state.withLock { ($0.readers.count, $0.dropped) } }
 
-    /// Whether the reader is still one: its connection is open, and it takes what is written.
+    /// Whether the reader has neither left nor been dropped.
     func contains(_ id: UInt64) -> Bool { self.state.withLock { $0.readers[id] != nil } }
 
-    /// Ends the streams; the log's readers have to be woken to see it.
+    /// Ends all streams. The caller must wake the log's readers, which then notice the end.
     func stop() { self.state.withLock { $0.readers = [:] } }
 
-    /// Lets a reader in; `drop` closes its connection.
-    /// - Throws: `unavailable` where there are too many.
+    /// Admits a reader and returns its id; `drop` closes its connection.
+    /// - Throws: `unavailable` if there are too many readers.
     func enter(_ drop: @escaping @Sendable () -> Void) throws(APIProblem) -> UInt64 {
         let (id, isFirst) = self.state.withLock { state -> (UInt64?, Bool) in
             guard state.readers.count < Self.limit else { return (nil, false) }
@@ -66,13 +66,13 @@ final class EventReaders: Sendable {
 
     func leave(_ id: UInt64) { self.state.withLock { _ = $0.readers.removeValue(forKey: id) } }
 
-    /// A write to the reader begins.
+    /// Records that a write to the reader begins.
     func writing(_ id: UInt64) { self.state.withLock { $0.readers[id]?.writingSince = self.now() } }
 
-    /// The reader's buffers took it.
+    /// Records that the reader's buffers have taken the write.
     func written(_ id: UInt64) { self.state.withLock { $0.readers[id]?.writingSince = nil } }
 
-    /// Drops those that have not taken anything for too long.
+    /// Drops the readers whose write has taken too long.
     func dropStalled() {
         let now = self.now()
         let stalled = self.state.withLock { state in

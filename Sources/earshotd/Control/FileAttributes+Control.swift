@@ -3,9 +3,9 @@ internal import EarshotClient
 internal import EarshotSafety
 internal import HTTPTypes
 
-/// A file's attributes as a request for its sending gives them, and as the answer with its content does.
+/// A file's attributes in the query of a request that sends the file, and in the header of an answer with its content.
 extension ControlAPI.FileAttributes {
-    /// Of the query; `nil` where it has none.
+    /// Reads the attributes from the query; `nil` if the query has none.
     /// - Throws: `invalid-parameter`.
     init?(_ query: Query) throws(APIProblem) {
         let (isExecutable, hasHoles) = (try query.flag("executable"), try query.flag("holes"))
@@ -22,7 +22,7 @@ extension ControlAPI.FileAttributes {
         self.init(modified: modified, isExecutable: isExecutable, hasHoles: hasHoles)
     }
 
-    /// The fields of an answer.
+    /// The header fields of an answer.
     var fields: [(HTTPField.Name, String)] {
         [
             (Self.name("Earshot-Modified"), "\(self.modified)"), (Self.name("Earshot-Executable"), "\(self.isExecutable)"),

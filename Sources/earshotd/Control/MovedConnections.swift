@@ -6,21 +6,22 @@ internal import Synchronization
     internal import Glibc
 #endif
 
-/// Connections that have left the event loop which accepted them, so that the server that did knows of them no more.
+/// Connections that have moved off the event loop that accepted them. Hummingbird's server no longer tracks them.
 final class MovedConnections: Sendable {
-    /// At a time, beside those that the server counts; the others stay where they are.
+    /// The highest number of moved connections, in addition to those that the server counts. Further connections do not move.
     static let limit = 128
 
     private struct State {
         var channels: [ObjectIdentifier: any Channel] = [:]
-        /// Places that are taken, also by those that are on their way.
+        /// The number of taken places, including those of connections that are still moving.
         var count = 0
         var isStopping = false
     }
 
     private let state = Mutex(State())
 
-    /// Takes a place for a connection that is to move, where there is one; ``leave()`` gives it back.
+    /// Takes a place for a connection that is about to move. Returns `false` if none is free, or if the server stops. ``leave()`` frees the
+    /// place.
     func enter() -> Bool {
         self.state.withLock { state in
             guard state.count < Self.limit, !state.isStopping else { return false }
@@ -31,7 +32,7 @@ final class MovedConnections: Sendable {
 
     func leave() { self.state.withLock { $0.count -= 1 } }
 
-    /// A connection stands on a loop of its new one: it is told when the server stops.
+    /// Adds a connection that has arrived on its new event loop. It receives the event that the server stops.
     func add(_ channel: any Channel) {
         let id = ObjectIdentifier(channel)
         let isStopping = self.state.withLock { state in
@@ -42,7 +43,7 @@ final class MovedConnections: Sendable {
         if isStopping { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
     }
 
-    /// What is being answered is the last.
+    /// Tells all connections to close after the requests that are being answered.
     func stop() {
         let channels = self.state.withLock { state in
             state.isStopping = true
@@ -51,12 +52,13 @@ final class MovedConnections: Sendable {
         for channel in channels { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
     }
 
-    /// The connection's socket under another descriptor, for another channel, and what was read of it and is not dealt with.
+    /// A duplicate descriptor of the connection's socket, for another channel, with the received bytes that are not processed yet.
     struct Socket: Sendable {
         let descriptor: NIOBSDSocket.Handle
         let unread: ByteBuffer
 
-        /// Of a channel that has nothing left to write, and is closed right after this; on its event loop. `nil` where there is none.
+        /// Duplicates the descriptor of a channel that has nothing left to write and is closed directly afterwards. Call this on the
+        /// channel's event loop. Returns `nil` if there is no descriptor.
         init?(of channel: any Channel, unread: ByteBuffer) {
             let descriptor = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
                 fcntl($0, F_DUPFD_CLOEXEC, 0)
@@ -66,7 +68,7 @@ final class MovedConnections: Sendable {
             self.unread = unread
         }
 
-        /// A channel for it on another loop.
+        /// Returns a channel for the socket on another event loop.
         func channel<Output: Sendable>(
             on group: any EventLoopGroup, _ setup: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
         ) async throws -> Output {

@@ -11,7 +11,7 @@ extension Request {
     static let jsonLimit = 6 * 1024 * 1024 + 64 * 1024
 
     /// Decodes the body.
-    /// - Throws: What `jsonBody` throws, and 400 with the name of the field that is wrong.
+    /// - Throws: The errors of `jsonBody`, and 400 with the name of an invalid field.
     func json<Value: Decodable>(_ type: Value.Type) async throws -> Value {
         let body = try await self.jsonBody()
         do throws(JSONProblem) {
@@ -21,7 +21,7 @@ extension Request {
         }
     }
 
-    /// Reads the whole body, whose content type has to be JSON.
+    /// Reads the whole body, whose content type must be JSON.
     /// - Throws: 415 for another content type, 413 for a body that is too large.
     func jsonBody() async throws -> ByteBuffer {
         guard RequestRules.isJSON(self.headers[.contentType]) else {
@@ -37,7 +37,7 @@ extension Request {
 }
 
 extension Response {
-    /// An answer whose body is a model as JSON.
+    /// Returns an answer with a value as its JSON body.
     static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
         let bytes = try ControlJSON.encode(value)
         return Response(status: status, headers: [.contentType: "application/json"], body: .init(byteBuffer: ByteBuffer(bytes: bytes)))

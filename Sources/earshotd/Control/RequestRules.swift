@@ -1,15 +1,15 @@
 internal import Earshot
 internal import HTTPTypes
 
-/// Who may speak to the socket, decided before any route sees the request; pure, so that each rule is one line of a test.
+/// The rules for a request's head, which apply before any route. They are pure functions, so that a test of a rule takes one line.
 ///
-/// A browser can be talked into sending requests almost anywhere. It cannot reach a Unix socket by itself, but proxies and helpers
-/// that forward to one exist: a foreign `Host` (DNS rebinding) or any `Origin` gives such a request away (threats: CVE-2022-41924).
+/// A web page can make a browser send requests to almost any address. A browser cannot reach a Unix socket directly, but some proxies and
+/// helpers forward to one. A foreign `Host` (DNS rebinding) or any `Origin` identifies such a request (threats: CVE-2022-41924).
 enum RequestRules {
-    /// The names by which clients call the daemon; nothing is ever resolved.
+    /// The host names that clients use for the daemon. They are never resolved.
     static let hosts: Set<String> = ["localhost", "earshot"]
 
-    /// What is wrong with the request's head, if anything.
+    /// Returns the problem of the request's head, or `nil` if the head is valid.
     static func fault(_ head: HTTPRequest) -> APIProblem? {
         guard head.headerFields[.origin] == nil else {
             return APIProblem(
@@ -24,21 +24,21 @@ enum RequestRules {
         return nil
     }
 
-    /// A second `Host` header; the first has become the authority.
+    /// The name of a second `Host` field. The HTTP library turns the first `Host` field into the authority.
     private static let hostField: HTTPField.Name = {
         guard let name = HTTPField.Name("Host") else { preconditionFailure("Host is a token") }
         return name
     }()
 
-    /// Whether a body is JSON by its content type.
+    /// Whether a content type is JSON.
     static func isJSON(_ contentType: String?) -> Bool {
-        // As nearly every program writes it, before it is taken apart.
+        // Nearly every program writes it in this form, which needs no parsing.
         contentType == self.json || self.mediaType(contentType) == self.json
     }
 
     private static let json = "application/json"
 
-    /// A content type in lower case without its parameters, which do not matter.
+    /// Returns a content type in lower case, without its parameters, which do not matter.
     static func mediaType(_ contentType: String?) -> String {
         let mediaType = contentType?.prefix { $0 != ";" }.lowercased() ?? ""
         return mediaType.filter { $0 != " " && $0 != "\t" }
