@@ -1,7 +1,7 @@
 extension HTMLPage {
     static func link(toSchema name: String) -> String { "<a href=\"#schema-\(Self.escaped(name))\">\(Self.escaped(name))</a>" }
 
-    /// A schema with its heading.
+    /// Returns a schema with its heading.
     static func schema(_ member: JSONNode.Member) -> String {
         let description = member.value["description"]?.string.map { "<p>\(Self.words($0))</p>" } ?? ""
         return """
@@ -20,7 +20,7 @@ extension HTMLPage {
         return schema["properties"] != nil && schema.members.allSatisfy { known.contains($0.key) }
     }
 
-    /// The fields of an object.
+    /// Returns the table of an object's fields.
     private static func properties(_ schema: JSONNode) -> String {
         guard let properties = schema["properties"]?.members, !properties.isEmpty else { return "" }
         let required = schema["required"]?.elements.compactMap(\.string) ?? []
@@ -34,8 +34,8 @@ extension HTMLPage {
             })
     }
 
-    /// What a value may be. Every keyword of the schema shows, in words where there are some for it and as it stands otherwise, but for
-    /// fields and descriptions, which have places of their own.
+    /// Returns the description of a schema's possible values. It contains every keyword of the schema: in words if there are words for it,
+    /// and verbatim otherwise. Fields and descriptions are shown elsewhere.
     static func type(_ schema: JSONNode) -> String {
         if let reference = schema["$ref"]?.string { return Self.link(toSchema: String(reference.split(separator: "/").last ?? "")) }
         var parts: [String] = []
@@ -58,7 +58,7 @@ extension HTMLPage {
         return parts.joined(separator: " ")
     }
 
-    /// A schema within another one, with what it has beyond a type.
+    /// Returns a schema inside another one: its type, required fields, description and fields.
     private static func nested(_ schema: JSONNode) -> String {
         let description = schema["description"]?.string.map { " (\(Self.words($0)))" } ?? ""
         let required = schema["properties"] == nil ? schema["required"]?.elements.compactMap(\.string) ?? [] : []

@@ -10,13 +10,13 @@ indirect enum JSONNode: Hashable {
     case object([Member])
     case array([JSONNode])
     case string(String)
-    /// As it is written.
+    /// A number as the document writes it.
     case number(String)
     case bool(Bool)
     case null
 
     struct Fault: Error, Hashable {
-        /// Of the document's bytes, from 0.
+        /// The offset in the document's bytes, from 0.
         let position: Int
     }
 
@@ -108,7 +108,7 @@ extension JSONNode {
             return elements
         }
 
-        /// A number or a name.
+        /// Returns a number or a literal name, up to the next delimiter.
         private mutating func word() -> String {
             guard self.next != nil else { return "" }
             let rest = self.bytes[self.position...]
@@ -122,7 +122,7 @@ extension JSONNode {
             var end = self.position + 1
             while end < self.bytes.count, self.bytes[end] != UInt8(ascii: "\"") { end += self.bytes[end] == UInt8(ascii: "\\") ? 2 : 1 }
             guard end < self.bytes.count else { throw self.fault }
-            // What its escapes mean, the library knows.
+            // Foundation decodes the escapes.
             guard let text = try? JSONDecoder().decode(String.self, from: Data(self.bytes[self.position...end])) else { throw self.fault }
             self.position = end + 1
             return text

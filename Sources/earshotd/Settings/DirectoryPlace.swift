@@ -1,7 +1,8 @@
 internal import EarshotSafety
 
-/// Where a directory really is, however its path is written: those from the root down to it, as the kernel tells them apart, so that
-/// neither a link nor a bind mount hides that two paths meet. What is not there yet, or may not be looked at, is known by its names.
+/// The real place of a directory, whichever path names it: the device and inode of each directory from the root down to it. Two paths to
+/// the same directory are therefore recognised through links and bind mounts. Directories that do not exist yet, or that the daemon may not
+/// look up, are represented by their names.
 struct DirectoryPlace: Sendable {
     private struct FileID: Sendable, Hashable {
         let device: UInt64
@@ -9,10 +10,10 @@ struct DirectoryPlace: Sendable {
     }
 
     private let chain: [FileID]
-    /// Below the last of those.
+    /// The names below the last directory of `chain`.
     private let missing: [String]
 
-    /// The place of an absolute path.
+    /// Determines the place of an absolute path.
     init(_ path: String) {
         var names = path.split(separator: "/").filter { $0 != "." }.map(String.init)
         var missing: [String] = []
@@ -35,7 +36,7 @@ struct DirectoryPlace: Sendable {
 
     func isSame(as other: DirectoryPlace) -> Bool { self.holds(other) && other.holds(self) }
 
-    /// Whether the other one is this one, or somewhere below it.
+    /// Whether the other directory is this directory or below it.
     func holds(_ other: DirectoryPlace) -> Bool {
         guard let last = self.chain.last else { return false }
         return self.missing.isEmpty ? other.chain.contains(last) : other.chain.last == last && other.missing.starts(with: self.missing)

@@ -1,17 +1,17 @@
 internal import EarshotSafety
 
-/// A settings file as systemd's and Avahi's are: `[section]`, `key = value`, comments after `#` and `;`.
+/// A settings file in the format of systemd's and Avahi's: `[section]`, `key = value`, comments after `#` and `;`.
 ///
-/// A comment begins a line, or follows a blank; a value that holds ` #` or ` ;`, or blanks at its ends, is put in double quotes. There are
-/// no escapes and no continuation lines. A section may come in several pieces, and of a repeated key the last value stands, as with
-/// systemd and Avahi. The parser knows no keys: it keeps every entry with its line, so that its caller can say where an error
-/// stands. It never fails in another way than by throwing, whatever the bytes are.
+/// A comment begins a line, or follows a blank. A value that contains ` #` or ` ;`, or blanks at its ends, must be in double quotes. There
+/// are no escapes and no continuation lines. A section may occur several times. If a key is repeated, its last value applies, as in systemd
+/// and Avahi. The parser knows no keys: it keeps every entry with its line number, so that the caller can report the line of an error.
+/// Invalid bytes make it throw, and never crash it.
 struct INIFile: Sendable, Hashable {
-    /// One `key = value`.
+    /// One line `key = value`.
     struct Entry: Sendable, Hashable {
         let section: String
         let key: String
-        /// Without comment, surrounding blanks and quotes; empty where nothing follows the equals sign.
+        /// The value without comment, surrounding blanks and quotes; empty if nothing follows the equals sign.
         let value: String
         let line: Int
     }
@@ -22,13 +22,13 @@ struct INIFile: Sendable, Hashable {
         let line: Int
     }
 
-    /// The largest file that is read, in bytes: far above any real one, far below what would hurt.
+    /// The largest file that is read, in bytes. Real settings files are far smaller.
     static let byteLimit = 1024 * 1024
 
     let entries: [Entry]
     let headers: [Header]
 
-    /// Parses a file's bytes; `path` is for messages.
+    /// Parses a file's bytes; `path` is for error messages.
     init(bytes: [UInt8], path: String) throws(SettingsError) {
         guard bytes.count <= Self.byteLimit else {
             throw SettingsError("\(path.escapedForDisplay) is larger than 1 MiB; a settings file is text of a few lines")
@@ -80,7 +80,7 @@ struct INIFile: Sendable, Hashable {
         return String(text[text.index(after: text.startIndex)..<close]).trimmingBlanks
     }
 
-    /// What follows the equals sign, without comment, blanks and quotes.
+    /// Returns the text after an equals sign or a bracket, without comment, blanks and quotes.
     private static func value(_ text: String, _ origin: SettingOrigin) throws(SettingsError) -> String {
         let trimmed = text.trimmingBlanks
         if trimmed.hasPrefix("\"") {
@@ -97,7 +97,7 @@ struct INIFile: Sendable, Hashable {
         return self.withoutComment(text)
     }
 
-    /// Cuts a `#` or `;` that follows a blank, and all after it.
+    /// Removes a `#` or `;` that follows a blank, and all text after it.
     private static func withoutComment(_ text: String) -> String {
         var previousIsBlank = false
         for index in text.indices {
@@ -107,7 +107,7 @@ struct INIFile: Sendable, Hashable {
         return text.trimmingBlanks
     }
 
-    /// A piece of the file in a message: escaped and of bearable length.
+    /// Returns a part of the file for a message: escaped, and truncated to 60 characters.
     static func shown(_ text: String) -> String {
         let head = text.prefix(60)
         return String(head).escapedForDisplay + (head.count < text.count ? "..." : "")
@@ -119,7 +119,7 @@ extension Character {
 }
 
 extension String {
-    /// Without spaces and tabs at either end.
+    /// The text without spaces and tabs at either end.
     var trimmingBlanks: String {
         guard let first = self.firstIndex(where: { !$0.isBlank }), let last = self.lastIndex(where: { !$0.isBlank }) else { return "" }
         return String(self[first...last])

@@ -1,8 +1,9 @@
 internal import EarshotSafety
 
-/// Where the daemon's files are: given by hand, by systemd, or the XDG base directories.
+/// The places of the daemon's files: set by flags, by systemd, or by the XDG base directories.
 struct Places: Sendable {
-    /// Where the system's service has its files: its unit says so by systemd's variables, which a person who looks after it by hand has not.
+    /// The places of the packaged service's files. The service itself learns them from systemd's variables. An administrator who runs the
+    /// daemon by hand does not have these variables.
     struct Service: Sendable {
         var settings = "/etc/earshot"
         var state = "/var/lib/earshot"
@@ -10,13 +11,13 @@ struct Places: Sendable {
         var configuration: String { "\(self.settings)/earshotd.conf" }
     }
 
-    /// The environment, and who runs the daemon.
+    /// The environment of the process, by variable.
     let environment: [String: String]
     let isRoot: Bool
     var service = Service()
 
-    /// The settings file to read: the one given (which must exist), else the first place's (which need not). `stateFlag` is the state
-    /// directory that was given.
+    /// Returns the settings file to read: the given file, which must exist, or else the file in the first known place, which need not
+    /// exist. `stateFlag` is the given state directory.
     func configuration(flag: String?, stateFlag: String? = nil) throws(SettingsError) -> (path: String, mustExist: Bool)? {
         if let flag { return (try self.given(flag, "config"), true) }
         if let directory = self.systemd("CONFIGURATION_DIRECTORY") { return ("\(directory)/earshotd.conf", false) }
@@ -25,7 +26,7 @@ struct Places: Sendable {
         return ("\(base)/earshot/earshotd.conf", false)
     }
 
-    /// The directory of identity, store and spool.
+    /// Returns the directory of the identity, the store and the spool.
     func stateDirectory(flag: String?) throws(SettingsError) -> String {
         if let flag { return try self.given(flag, "state-directory") }
         if let directory = self.systemd("STATE_DIRECTORY") { return directory }
@@ -35,7 +36,7 @@ struct Places: Sendable {
         return "\(base)/earshot"
     }
 
-    /// The control socket; `setting` is the flag's or the setting's value.
+    /// Returns the path of the control socket; `setting` is the value of the flag or of the setting.
     func socket(setting: String?) throws(SettingsError) -> String {
         let path = try self.unboundedSocket(setting: setting)
         // sockaddr_un.sun_path with its terminator (unix(7)).
@@ -45,7 +46,7 @@ struct Places: Sendable {
         return path
     }
 
-    /// What systemd has made for the socket.
+    /// The directory that systemd has made for the socket.
     var runtimeDirectory: String? { self.systemd("RUNTIME_DIRECTORY") }
 
     private func unboundedSocket(setting: String?) throws(SettingsError) -> String {
@@ -58,8 +59,8 @@ struct Places: Sendable {
         return "/run/earshot/earshot.sock"
     }
 
-    /// The service's settings where there are any, and that is the service's state directory: an identity there is not the service's where its
-    /// settings name another.
+    /// Returns the service's settings file if it exists and the given state directory is the service's. The settings are needed because
+    /// they may name another identity than the one in that directory.
     private func serviceConfiguration(_ stateDirectory: String?) -> String? {
         let path = self.service.configuration
         guard let stateDirectory, self.isServiceState(stateDirectory), FileStatus(path: path) != nil || FileStatus(path: path + ".d") != nil
@@ -67,26 +68,26 @@ struct Places: Sendable {
         return path
     }
 
-    /// However it is written: with a slash behind it, or by a link.
+    /// Whether the path names the service's state directory, also with a trailing slash or through a link.
     private func isServiceState(_ directory: String) -> Bool {
         if directory == self.service.state { return true }
         guard let given = FileStatus(path: directory), let own = FileStatus(path: self.service.state) else { return false }
         return given.identity == own.identity
     }
 
-    /// A flag's path: absolute, or from the working directory, which the daemon never leaves.
+    /// Checks a flag's path. It may be relative to the working directory, which the daemon never changes.
     private func given(_ path: String, _ flag: String) throws(SettingsError) -> String {
         guard !path.isEmpty else { throw SettingsError(.flag(flag), "the path is empty") }
         return path
     }
 
-    /// systemd's variables hold several directories, separated by colons, where a unit names several.
+    /// Returns the first directory of a systemd variable. If a unit names several directories, colons separate them.
     private func systemd(_ name: String) -> String? {
         guard let value = self.environment[name], let first = value.split(separator: ":").first, first.hasPrefix("/") else { return nil }
         return String(first)
     }
 
-    /// A relative path in an XDG variable is to be ignored (XDG Base Directory Specification).
+    /// Returns the absolute path in a variable. A relative path must be ignored (XDG Base Directory Specification).
     private func absolute(_ name: String) -> String? {
         guard let value = self.environment[name], value.hasPrefix("/") else { return nil }
         return value

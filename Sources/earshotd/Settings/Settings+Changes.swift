@@ -1,6 +1,6 @@
 internal import Earshot
 
-/// What a reload found.
+/// The differences that a reload has found.
 struct SettingsChanges: Sendable, Hashable {
     /// Every name, such as `peer.name` or `discovery.info.room`, whose value differs from the running daemon's.
     let changed: [String]

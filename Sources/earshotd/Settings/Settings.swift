@@ -15,9 +15,9 @@ struct Settings: Sendable {
     var socket: String?
     var group: String?
     var logLevel = Logger.Level.info
-    /// What the certificate's file held when it was read: the running daemon keeps what it read at its start.
+    /// The mark of the certificate's file when it was read. The running daemon keeps the contents that it read when it started.
     var certificateMark: FileMark?
-    /// The same of the authorities' files.
+    /// The mark of the authorities' files when they were read.
     var authoritiesMark: FileMark?
     /// The place of each value that is set, by the name of its setting.
     private var origins: [String: SettingOrigin] = [:]
