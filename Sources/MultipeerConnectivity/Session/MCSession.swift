@@ -8,7 +8,6 @@ import Synchronization
 /// A session has neither a name nor an owner. Peers join by invitation (``MCNearbyServiceBrowser``, ``MCNearbyServiceAdvertiser``). A new
 /// peer is introduced to the others, and connects to them without further questions. The delegate receives all events, on a private serial
 /// queue.
-/// others, and connects with them without being asked again. Everything that happens is told to the delegate, on a private serial queue.
 open class MCSession: NSObject, @unchecked Sendable {
     /// The local peer.
     open var myPeerID: MCPeerID { self.ownPeer }
