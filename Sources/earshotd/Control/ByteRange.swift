@@ -1,13 +1,13 @@
 internal import HTTPTypes
 
-/// Which bytes of a content a request asks for (RFC 9110 section 14): all, one range, or one that is not there.
+/// The bytes of a content that a request asks for (RFC 9110 section 14): all, one range, or a range outside the content.
 enum ByteRange: Sendable, Hashable {
     case whole
     case part(Range<UInt64>)
     case unsatisfiable
 
-    /// Reads `Range` and `If-Range`. Several ranges, other units and what cannot be understood are ignored, as section 14.2 allows.
-    /// `size` is the content's, in bytes, and `tag` its entity tag: a range of another content is not asked for.
+    /// Reads `Range` and `If-Range`. Multiple ranges, other units and malformed fields are ignored, as section 14.2 allows. `size` is the
+    /// size of the content in bytes, and `tag` is its entity tag. If `If-Range` has another tag, the whole content is requested.
     static func requested(in headers: HTTPFields, of size: UInt64, tag: String?) -> ByteRange {
         guard let text = headers[.range] else { return .whole }
         if let condition = headers[.ifRange], condition != tag { return .whole }
@@ -27,7 +27,7 @@ enum ByteRange: Sendable, Hashable {
         }
     }
 
-    /// Digits alone; more of them than fit mean the last byte there can be.
+    /// Parses ASCII digits only. A number that is too large becomes the highest one.
     private static func number(_ text: Substring) -> UInt64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
         return UInt64(text) ?? .max

@@ -1,14 +1,14 @@
 internal import NIOCore
 
-/// Work that is done for a client, and only for as long as it is there.
+/// Work for a client that ends when the client disconnects.
 enum ClientPresence {
-    /// Does `operation`, and cancels it when the connection ends: while a body waits for its receiver nothing is read from the client, so
-    /// that its end would go unnoticed.
+    /// Runs `operation`, and cancels it when the connection ends. While a body waits for its receiver, the daemon reads nothing from the
+    /// client, so the operation itself would not notice the end.
     static func required<Value: Sendable>(
         on channel: any Channel, _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         let (open, closer) = AsyncStream<Never>.makeStream()
-        // And not the channel's future of its end, which would keep what each of a connection's requests has asked of it.
+        // The channel's `closeFuture` would keep a callback for each request of the connection until the connection ends.
         let handler = ChannelEndHandler { closer.finish() }
         do {
             try await channel.pipeline.addHandler(handler)
@@ -33,7 +33,7 @@ enum ClientPresence {
     }
 }
 
-/// Tells that a connection has ended, or that it was asked to tell that no more.
+/// Calls `onEnd` when the connection ends, or when the handler is removed.
 private final class ChannelEndHandler: ChannelInboundHandler, RemovableChannelHandler, Sendable {
     typealias InboundIn = NIOAny
 

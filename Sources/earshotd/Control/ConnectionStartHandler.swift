@@ -1,13 +1,13 @@
 internal import NIOCore
 
-/// Looks at the first bytes of a connection, and has one that begins with a small message move to the node's event loop; all others go on
-/// where they are.
+/// Examines the first bytes of a connection. A connection that begins with a small message moves to the node's event loop. Any other
+/// connection stays on its loop.
 final class ConnectionStartHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private let moved: MovedConnections
-    /// The socket of a connection that moves; `nil` for one that stays.
+    /// The socket of a connection that moves; `nil` if the connection stays.
     private let decision: EventLoopPromise<MovedConnections.Socket?>
     private var bytes = ByteBuffer()
     private var isDecided = false
@@ -48,7 +48,7 @@ final class ConnectionStartHandler: ChannelInboundHandler, RemovableChannelHandl
         self.decision.succeed(socket)
     }
 
-    /// Lets everything through from now on: what has been read, and what has happened.
+    /// Keeps the connection on its loop: passes on the held bytes and the event, and removes the handler.
     private func stay(context: ChannelHandlerContext, _ happened: () -> Void = {}) {
         guard !self.isDecided else { return happened() }
         self.decide(nil)
@@ -57,7 +57,7 @@ final class ConnectionStartHandler: ChannelInboundHandler, RemovableChannelHandl
             context.fireChannelReadComplete()
             self.bytes = ByteBuffer()
         }
-        // Before this is removed: afterwards there is nobody behind it.
+        // This comes before the removal, after which the handler has no successor in the pipeline.
         happened()
         context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
     }
@@ -73,7 +73,7 @@ final class ConnectionStartHandler: ChannelInboundHandler, RemovableChannelHandl
     }
 }
 
-/// Hands on what another channel had read of the same socket, before anything that is read from now on.
+/// Passes on the bytes that another channel has read from the same socket, before any bytes that this channel reads.
 final class UnreadBytesHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

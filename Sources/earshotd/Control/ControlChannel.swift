@@ -12,7 +12,7 @@ internal import NIOPosix
 struct ControlChannel: ServerChildChannel {
     struct Value: ServerChildChannelValue {
         let http: HTTP1Channel.Value
-        /// `nil` if the client left before the kernel was asked.
+        /// The caller; `nil` if the client disconnected before the kernel was asked.
         let caller: Caller?
         /// The socket of a connection that moves to the message lane, which its first bytes decide.
         let start: EventLoopFuture<MovedConnections.Socket?>
@@ -20,7 +20,7 @@ struct ControlChannel: ServerChildChannel {
         var channel: any Channel { self.http.channel }
     }
 
-    /// Limits of a request's head: far above the needs of curl and of any library, far below a burden.
+    /// The limits of a request's head, which are far above the needs of curl and of any library.
     private static let headLimits = HTTP1Channel.Configuration.DecoderConfiguration(
         maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 16 * 1024, maxHeaderFieldCount: 100)
     /// The time after which an idle connection is closed: a client that polls reconnects at once to a local socket.

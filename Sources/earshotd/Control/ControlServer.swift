@@ -7,9 +7,9 @@ internal import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
 
-/// The control API on its Unix socket, as a service: bound under the lock, open to whom the policy admits, closed in order.
+/// The control API on its Unix socket, as a service. The socket is bound under the lock, and opened to the callers that the policy admits.
 struct ControlServer: Service {
-    /// Connections at a time: event streams of many programs, and room to spare below the usual limit of descriptors.
+    /// The highest number of connections. It suffices for event streams of many programs, and is well below the usual limit on descriptors.
     static let connectionLimit = 1_200
 
     let socket: ControlSocket
@@ -24,7 +24,7 @@ struct ControlServer: Service {
         let channel = ControlChannel(
             responder: ControlRouter.build(ControlRouter.routes(self.api)).buildResponder(), policy: self.policy,
             requests: self.api.requests, node: self.api.node, moved: moved)
-        // Hummingbird's own notice of the start repeats ours.
+        // Hummingbird's message about the start would repeat the daemon's own.
         var quietLogger = self.logger
         quietLogger.logLevel = max(.notice, self.logger.logLevel)
         let server = channel.server(
@@ -45,7 +45,7 @@ struct ControlServer: Service {
         defer { self.socket.remove() }
         let readers = self.api.readers
         let events = self.api.node.events
-        // Until the server has ended.
+        // Runs until the server has ended.
         async let _: Void = Self.watch(readers, of: events)
         try await withGracefulShutdownHandler {
             try await server.run()
@@ -57,8 +57,8 @@ struct ControlServer: Service {
         }
     }
 
-    /// Has the listener pause where descriptors run out, before NIO's own handler hears of it: that one holds reads back, which leaves the
-    /// listener asking the kernel again and again.
+    /// Makes the listener pause if descriptors run out. The added handler comes before NIO's own, which only defers reads, so that the
+    /// listener would query the kernel in a loop.
     private static func backOff(_ listener: any Channel, logger: Logger) async {
         do {
             try await listener.eventLoop.submit {
@@ -70,7 +70,7 @@ struct ControlServer: Service {
         }
     }
 
-    /// Drops readers that have stalled and sends the others signs of life, for as long as there are any: an idle daemon sleeps.
+    /// Drops stalled readers and sends heartbeats to the others. Without readers no timer runs, so that an idle daemon sleeps.
     private static func watch(_ readers: EventReaders, of events: EventLog) async {
         for await _ in readers.beginnings {
             var sinceHeartbeat = Duration.zero

@@ -3,9 +3,9 @@ internal import EarshotClient
 internal import NIOCore
 internal import Synchronization
 
-/// The last events as they stand in the stream: with a thousand readers each is written a thousand times, and encoded once.
+/// The last events in their encoded form. With a thousand readers, an event is written a thousand times but encoded once.
 final class EventBuffers: Sendable {
-    /// Events that are kept, and their bytes: readers at the present are rarely further apart.
+    /// The highest number of kept events, and of their bytes. Readers that keep up are rarely further apart.
     static let countLimit = 32
     static let byteLimit = 2 * 1024 * 1024
 
@@ -23,12 +23,12 @@ final class EventBuffers: Sendable {
     private let epoch: String
     private let state = Mutex(State())
 
-    /// For one run of the daemon.
+    /// Creates buffers for one run of the daemon.
     init(epoch: String) {
         self.epoch = epoch
     }
 
-    /// The event in the format, made at need. A gap is one reader's own and never kept.
+    /// Returns the event in the format, and encodes it if it is not kept. A gap concerns only one reader and is never kept.
     func buffer(_ event: NodeEvent, _ format: EventFormat) throws -> ByteBuffer {
         if case .gap = event.kind { return try format.buffer(ControlAPI.Event(event, epoch: self.epoch)) }
         let known = self.state.withLock { state in

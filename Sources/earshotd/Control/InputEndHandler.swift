@@ -2,10 +2,10 @@ internal import Glibc
 internal import NIOCore
 internal import Synchronization
 
-/// Tells that a client has ended its side of a connection, for an answer that goes on for as long as the client listens.
+/// Reports that a client has closed its side of a connection, for an answer that lasts for as long as the client listens.
 ///
-/// Hummingbird's own `consumeWithCancellationOnInboundClose` is not used: it ends the process where the connection ends before the
-/// request's body does, or after the body has been read.
+/// Hummingbird's own `consumeWithCancellationOnInboundClose` is not used: it ends the process if the connection ends before the request's
+/// body does, or after the body has been read.
 final class InputEndHandler: ChannelInboundHandler, RemovableChannelHandler, Sendable {
     typealias InboundIn = NIOAny
 
@@ -14,8 +14,8 @@ final class InputEndHandler: ChannelInboundHandler, RemovableChannelHandler, Sen
 
     init(_ onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
 
-    /// Ends this side's half, and waits for the other's end, but no longer than that.
-    /// - Throws: where the client has gone without having read everything.
+    /// Closes this side's half of the connection, and waits up to `time` for the client to close its half.
+    /// - Throws: if the client disconnected before it read everything.
     func clientEnds(_ channel: any Channel, within time: TimeAmount) async throws {
         let ended = channel.eventLoop.makePromise(of: Void.self)
         let limit = channel.eventLoop.scheduleTask(in: time) { ended.succeed() }

@@ -1,22 +1,22 @@
 internal import NIOCore
 
-/// Has a connection end only once the kernel has all of its answers.
+/// Delays the end of a connection until the kernel has taken all of its answers.
 ///
-/// NIO ends the sending half after what waits to be written, but the whole of a connection at once where its client has ended its own half
-/// before: what a slower reader had not taken yet would be lost. While the server stops, an answer has ``time`` to go out. Sits in front of
-/// everything, next to the socket.
+/// NIO closes the sending half of a connection after all pending writes. But if the client has closed its own half before, NIO closes the
+/// whole connection immediately, and a slow reader loses the unwritten bytes. While the server stops, an answer has ``time`` to be sent.
+/// The handler is the first of the pipeline, next to the socket.
 final class OrderlyCloseHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// How long a client may take to read its answer once the server stops.
+    /// The time in which a client may read its answer while the server stops.
     static let time: TimeAmount = .seconds(1)
-    /// How long it may take while the server serves, where its answer broke off or nobody waits for it here any more.
+    /// The time in which a client may read its answer while the server runs, if the answer was cut off or its task has ended.
     static let abandonedTime: TimeAmount = .seconds(60)
 
-    /// Closings that wait for what is being written, in the order in which they were asked for; `nil` while none does.
+    /// The requests to close that wait for pending writes, in order; `nil` if there are none.
     private var waiting: [(mode: CloseMode, promise: EventLoopPromise<Void>?)]?
     private var isStopping = false
     private var limit: Scheduled<Void>?
@@ -35,7 +35,7 @@ final class OrderlyCloseHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if case .input = mode {
-            // By a task that was cancelled.
+            // A cancelled task closes the input.
             context.close(mode: mode, promise: promise)
             return self.stop(context: context)
         }
@@ -44,7 +44,7 @@ final class OrderlyCloseHandler: ChannelDuplexHandler, RemovableChannelHandler {
             if case .all = mode { self.setLimit(self.isStopping ? Self.time : Self.abandonedTime, context: context) }
             return
         }
-        // A connection that is cut off while it serves is to lose what its client does not read.
+        // If the connection is cut off while the server runs, the bytes that the client has not read are dropped.
         if case .all = mode, !self.isStopping { return context.close(mode: mode, promise: promise) }
         self.waiting = [(mode, promise)]
         if self.isStopping { self.setLimit(Self.time, context: context) }
@@ -54,7 +54,7 @@ final class OrderlyCloseHandler: ChannelDuplexHandler, RemovableChannelHandler {
             let (this, context) = loopBound.value
             this.closeNow(context: context)
         }
-        // Is written when everything before it was.
+        // An empty write completes after all earlier writes.
         context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
     }
 

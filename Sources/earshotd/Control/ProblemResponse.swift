@@ -4,16 +4,16 @@ internal import EarshotWire
 internal import HTTPTypes
 internal import NIOCore
 
-/// A problem on the wire: `application/problem+json` (RFC 9457).
+/// The encoding of problems: `application/problem+json` (RFC 9457).
 enum ProblemResponse {
-    /// The head, with its length, and the body.
+    /// Returns the head, which includes the length, and the body.
     static func make(_ problem: APIProblem) -> (head: HTTPResponse, body: ByteBuffer) {
         let candidates = problem.candidates.map { ControlAPI.Candidate(id: $0.id.description, name: $0.name) }
         let model = ControlAPI.Problem(
             type: "about:blank", title: problem.status.reasonPhrase, status: problem.status.code, detail: problem.detail,
             code: Tolerant(problem.code), candidates: candidates.isEmpty ? nil : candidates,
             remedy: problem.remedy.map { Tolerant($0) })
-        // Strings and numbers encode; should they ever not, the status still says it.
+        // Encoding strings and numbers does not fail. If it ever did, the answer would still have its status.
         let body = ByteBuffer(bytes: (try? ControlJSON.encode(model)) ?? [])
         var head = HTTPResponse(status: problem.status)
         head.headerFields[.contentType] = ControlAPI.Problem.mediaType

@@ -2,11 +2,11 @@ internal import Earshot
 internal import Hummingbird
 internal import HummingbirdCore
 
-/// The query of a request, read strictly: a value that is not understood is an error, a key that is not known is not.
+/// The query of a request. An invalid value is an error, but an unknown key is not.
 struct Query: Sendable {
     private let values: [(key: String, value: String)]
 
-    /// Splits and decodes the query (`+` stands for itself: it is not a form).
+    /// Splits and decodes the query. A `+` is a plus sign, because the query is not a form.
     init(_ request: Request) throws(APIProblem) {
         var values: [(key: String, value: String)] = []
         for pair in (request.uri.query ?? "").split(separator: "&") {
@@ -19,8 +19,8 @@ struct Query: Sendable {
         self.values = values
     }
 
-    /// The value of a key; `nil` where it is absent or empty.
-    /// - Throws: `invalid-parameter` where it is given twice: which one is meant is not known.
+    /// Returns the value of a key, or `nil` if it is absent or empty.
+    /// - Throws: `invalid-parameter` if the key occurs twice, because the query is then ambiguous.
     func text(_ key: String) throws(APIProblem) -> String? {
         let values = self.values.filter { $0.key == key }
         guard values.count <= 1 else { throw APIProblem(.invalidParameter, "'\(key)' is more than once in the query; give it once") }
@@ -28,10 +28,10 @@ struct Query: Sendable {
         return value
     }
 
-    /// All values of a key that may be repeated.
+    /// Returns all values of a key that may be repeated.
     func all(_ key: String) -> [String] { self.values.filter { $0.key == key && !$0.value.isEmpty }.map(\.value) }
 
-    /// `true` or `false`; false where absent.
+    /// Returns the value of a key that is `true` or `false`; `false` if it is absent.
     func flag(_ key: String) throws(APIProblem) -> Bool {
         switch try self.text(key) {
         case nil, "false": return false
@@ -40,7 +40,7 @@ struct Query: Sendable {
         }
     }
 
-    /// A whole number.
+    /// Returns the value of a key that is a whole number; `nil` if it is absent.
     func number(_ key: String, _ range: ClosedRange<UInt64>) throws(APIProblem) -> UInt64? {
         guard let text = try self.text(key) else { return nil }
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let number = UInt64(text),
@@ -51,7 +51,7 @@ struct Query: Sendable {
         return number
     }
 
-    /// One of a few words.
+    /// Returns the value of a key that is one of a few words; `nil` if it is absent.
     func choice(_ key: String, _ words: [String]) throws(APIProblem) -> String? {
         guard let text = try self.text(key) else { return nil }
         guard words.contains(text) else {

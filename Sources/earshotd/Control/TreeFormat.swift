@@ -4,10 +4,10 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 
-/// In which form a received directory goes to a caller: as its tree to who asks for that, such as our command line, and as a tar archive
-/// to everyone else.
+/// The format in which a caller fetches a received directory: the tree format if the caller asks for it, as the command line does, or else
+/// a tar archive.
 enum TreeFormat {
-    /// Bytes in one piece of an archive.
+    /// The size of one piece of an archive, in bytes.
     private static let pieceSize = 256 * 1024
 
     /// Whether `Accept` names the tree's media type.
@@ -18,7 +18,7 @@ enum TreeFormat {
         }
     }
 
-    /// An answer that makes the archive as it is read: its length is not known beforehand, and ranges are not served.
+    /// Returns an answer that makes the archive while the client reads it. The length is unknown in advance, and ranges are not supported.
     static func response(_ archive: ResourceArchive) -> Response {
         let body = ResponseBody { writer in
             while case let piece = try await archive.next(count: Self.pieceSize), piece.readableBytes > 0 { try await writer.write(piece) }

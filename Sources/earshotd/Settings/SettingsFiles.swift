@@ -3,14 +3,14 @@ internal import Glibc
 
 /// Reads the settings file and its drop-ins: `earshotd.conf`, then `earshotd.conf.d/*.conf` in the order of their names.
 enum SettingsFiles {
-    /// How many drop-ins are read: far above any real number.
+    /// The highest number of drop-ins, far above any real number.
     static let dropInLimit = 256
 
-    /// The whole file, up to one byte more than is allowed; `nil` where there is none and need not be.
+    /// Returns the contents of a file; the result exceeds the limit if the file does. Returns `nil` if the file is missing and may be.
     static func read(_ path: String, mustExist: Bool) throws(SettingsError) -> [UInt8]? {
         let shown = path.escapedForDisplay
         guard !path.utf8.contains(0) else { throw SettingsError("\(shown) is not a path") }
-        // Not blocking: a FIFO in the file's place must not hang the start.
+        // Opened without blocking: a FIFO at the path must not hang the start.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             let code = errno
@@ -33,8 +33,8 @@ enum SettingsFiles {
         return bytes
     }
 
-    /// The drop-ins beside a settings file, whether or not there is one: the files of `FILE.d` that end in `.conf`, by the bytes of
-    /// their names, without hidden ones, as systemd does it.
+    /// Returns the drop-ins of a settings file, which itself may be missing: the files of `FILE.d` that end in `.conf`, sorted by the bytes
+    /// of their names, without hidden files, as in systemd.
     static func dropIns(of path: String) throws(SettingsError) -> [String] {
         let place = path + ".d"
         guard !place.utf8.contains(0) else { return [] }
@@ -51,7 +51,7 @@ enum SettingsFiles {
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) { String(validatingCString: $0) }
             }
-            // A name that is not UTF-8 cannot be said in a message, nor be meant.
+            // A name that is not UTF-8 cannot appear in a message, and is hardly intended.
             guard let name, name.hasSuffix(".conf"), !name.hasPrefix(".") else { continue }
             names.append(name)
             guard names.count <= Self.dropInLimit else {
@@ -62,10 +62,10 @@ enum SettingsFiles {
         return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.map { "\(place)/\($0)" }
     }
 
-    /// Whether it is `/dev/null`, or a link to it: systemd's way to mask a file.
+    /// Whether the path is `/dev/null` or a link to it, which is systemd's way to mask a file.
     private static func isNull(_ path: String) -> Bool { self.resolved(path) == "/dev/null" }
 
-    /// Where a path leads, without links; `nil` where it leads nowhere, or may not be followed.
+    /// Returns a path with all links resolved, or `nil` if its target does not exist or may not be looked up.
     static func resolved(_ path: String) -> String? {
         guard let resolved = realpath(path, nil) else { return nil }
         defer { free(resolved) }
