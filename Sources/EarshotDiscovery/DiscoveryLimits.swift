@@ -21,7 +21,7 @@ enum DiscoveryLimits {
     static let openResolvers = 256
     /// The number of open resolvers that are replaced each second for waiting instances, once every instance has been resolved.
     static let rotatedResolvers = 16
-    /// How long an open resolver may stay silent before it is replaced. Avahi itself times out after 5 s.
+    /// The time that an open resolver may stay silent before it is replaced. Avahi itself times out after 5 s.
     static let resolverPatience: Duration = .seconds(10)
     /// The first pause after a resolver failed. It is doubled each time up to `resolverRetryLimit`.
     static let resolverRetry: Duration = .seconds(2)
@@ -32,24 +32,25 @@ enum DiscoveryLimits {
     /// them, these take 21 s after the two minutes in which its address is remembered.
     static let resolverFailures = 3
 
-    /// How long after a change of its TXT record a name is resolved from scratch. The name may have passed to another host, and an open
-    /// resolver keeps the old host's address. By then the old records are out of the caches (RFC 6762 section 10.2: 1 s).
+    /// The time between a change of a name's TXT record and the resolution of the name from scratch. The name may have passed to another
+    /// host, and an open resolver keeps the old host's address. After this time, the old records are out of the caches (RFC 6762 section
+    /// 10.2: 1 s).
     static let resolveAnew: Duration = .seconds(2)
 
     /// The first and all later pauses before a reconnection to the daemon: the service is advertised again within 5 s of the daemon's
     /// return.
     static let firstReconnect: Duration = .seconds(1)
     static let reconnect: Duration = .seconds(2)
-    /// How often avahi-daemon is asked for a sign of life, because a daemon that hangs reports nothing. Rare enough for an idle daemon, and
-    /// often enough that with `callPatience` a silence is detected before `avahiPatience` is over.
+    /// The interval at which avahi-daemon is asked for a sign of life, because a daemon that hangs reports nothing. The interval is long
+    /// enough for an idle daemon. Together with `callPatience`, it is short enough to detect a silence before `avahiPatience` is over.
     static let pulse: Duration = .seconds(5)
-    /// How long a call may take until avahi-daemon counts as not answering. libdbus itself would wait for 25 s.
+    /// The time after which avahi-daemon counts as not answering a call. libdbus itself would wait for 25 s.
     static let callPatience: Duration = .seconds(2)
     /// The pause after a publication or a browser failed.
     static let retry: Duration = .seconds(2)
     /// The pause after Avahi refused permission. Only the administrator can change that, and a restart of avahi-daemon is detected anyway.
     static let refusedRetry: Duration = .seconds(60)
-    /// How long an entry group may stay in REGISTERING before it is committed again: it may get stuck when an interface flaps.
+    /// The time that an entry group may stay in REGISTERING before it is committed again. A group may get stuck when an interface flaps.
     static let registering: Duration = .seconds(10)
     /// The names tried in a row before the first is tried again after `renamesPause`.
     static let renames = 50
@@ -57,20 +58,20 @@ enum DiscoveryLimits {
     static let quickRenames = 15
     static let renameDelay: Duration = .seconds(5)
     static let renamesPause: Duration = .seconds(60)
-    /// How long the end waits for Avahi's thread, in seconds. The thread says goodbye on the network in that time.
+    /// The time that the end of discovery waits for Avahi's thread, in seconds. In that time, the thread sends its goodbye on the network.
     static let farewell: UInt32 = 2
-    /// How often the embedded responder checks for new and lost addresses.
+    /// The interval at which the embedded responder checks for new and lost addresses.
     static let addressPoll: Duration = .seconds(2)
     /// The most addresses that the embedded responder publishes.
     static let localAddresses = 256
 
-    /// The most events that wait for the reader. Beyond it the whole view is sent again, once there is room.
+    /// The most events that wait for the reader. Beyond it, the whole view is sent again when there is room.
     static let waitingEvents = 16_384
-    /// How often sending a view that did not fit is retried.
+    /// The interval at which sending a view that did not fit is retried.
     static let resend: Duration = .seconds(1)
 
-    /// How long `auto` waits for Avahi, from its last answer, before it starts the embedded responder.
+    /// The time that `auto` waits for Avahi, from Avahi's last answer, before it starts the embedded responder.
     static let avahiPatience: Duration = .seconds(10)
-    /// How long the embedded responder's sightings stay valid after the return to Avahi, which needs 1 to 2 s to find the same.
+    /// The time that the embedded responder's sightings stay valid after the return to Avahi. Avahi needs 1 to 2 s to find the same peers.
     static let embeddedMemory: Duration = .seconds(5)
 }

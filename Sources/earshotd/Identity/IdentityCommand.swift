@@ -18,7 +18,7 @@ struct IdentityCommand: ParsableCommand {
     }
 }
 
-/// Where the files are: the daemon's own options, which its commands share with it.
+/// The options for the places of the files. The daemon and its commands share them.
 struct PlaceOptions: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("Read the settings from this file.", valueName: "file"), completion: .file())
     var config: String?
@@ -27,16 +27,16 @@ struct PlaceOptions: ParsableArguments {
         completion: .directory)
     var stateDirectory: String?
 
-    /// The settings, and the person's own identity where they name one.
+    /// Loads the settings, and the user's own identity if the settings name one.
     func load() throws -> (loaded: SettingsLoader.Result, own: Identity?) {
-        // No socket is touched, so that none need be known.
+        // The command does not use the socket, so the path may be any.
         let flags = SettingsLoader.Flags(config: self.config, stateDirectory: self.stateDirectory, socket: "/run/earshot/earshot.sock")
         let loaded = try SettingsLoader(flags: flags).load()
         return (loaded, try loaded.settings.checkIdentity())
     }
 
-    /// Loads the settings for a command that only reads the identity: those of the system's daemon if the caller named no place and has no
-    /// identity.
+    /// Loads the settings for a command that only reads the identity: the settings of the system's daemon if the user named no place
+    /// and has no identity.
     func loadForReading() throws -> (loaded: SettingsLoader.Result, own: Identity?) {
         let (loaded, own) = try self.load()
         guard self.config == nil, self.stateDirectory == nil, own == nil,
@@ -53,7 +53,7 @@ struct PlaceOptions: ParsableArguments {
         return try options.load()
     }
 
-    /// The state directory of the system's daemon, if there is one and `own` has no identity.
+    /// Returns the state directory of the system's daemon, if there is one and `own` has no identity.
     static func systemState(besides own: String, service: Places.Service) -> String? {
         guard FileStatus(path: "\(own)/\(Identity.fileName)") == nil, FileStatus(path: service.state) != nil else { return nil }
         return service.state

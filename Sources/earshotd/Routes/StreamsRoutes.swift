@@ -61,7 +61,8 @@ struct StreamsRoutes: Sendable {
         APIProblem(.unsupported, "a stream can be taken only once, and so has no HEAD", status: .methodNotAllowed, fields: [.allow: "GET"])
     }
 
-    /// The request's body is the stream. The answer is written when the far reader has taken everything, or says why it will not.
+    /// Opens a stream with the request's body as its content. The answer is written when the peer's reader has taken everything, or has the
+    /// reason why it did not.
     private func open(_ request: Request, _ context: APIContext) async throws -> Response {
         do {
             let query = try Query(request)
@@ -83,7 +84,8 @@ struct StreamsRoutes: Sendable {
         }
     }
 
-    /// The answer begins when a stream has been accepted, and its body is the stream. If the stream breaks off, so does the body.
+    /// Returns an answer whose body is the accepted stream. The answer begins when a stream is accepted. If the stream breaks off, so
+    /// does the body.
     private func content(
         _ context: APIContext, _ accept: @escaping @Sendable () async throws -> StreamContent
     ) async throws -> Response {
@@ -124,7 +126,7 @@ struct StreamsRoutes: Sendable {
                 // The client may still refuse bytes that the kernel holds, and resets the connection then.
                 try await end.clientEnds(channel, within: Self.endTime)
                 try await content.finish()
-                // As the answer's head announced: a client that reads to the connection's end must not wait until the connection is idle.
+                // The answer's head announced this close: a client that reads to the connection's end must not wait for the idle timeout.
                 channel.close(promise: nil)
             } catch {
                 content.abandon()
