@@ -68,7 +68,7 @@ package struct APIDocument: Sendable {
         self.root["paths"]?[operation.path]?[operation.method.lowercased()]
     }
 
-    /// The path of the document that a request's target is of.
+    /// Returns the path of the document that matches a request's target.
     package func template(_ target: String) -> String? {
         let segments = target.prefix { $0 != "?" }.split(separator: "/")
         return self.root["paths"]?.members.keys.sorted().first { template in
@@ -77,14 +77,14 @@ package struct APIDocument: Sendable {
         }
     }
 
-    /// What is wrong with a document, held to a schema by its name.
+    /// Returns the faults of a document, checked against the schema with this name.
     package func faults(_ bytes: some Sequence<UInt8>, as name: String) -> [String] {
         guard let schema = self.schema(name) else { return ["the document has no schema \(name)"] }
         guard let value = try? JSONValue(parsing: bytes) else { return ["not JSON: \(String(decoding: Array(bytes), as: UTF8.self))"] }
         return self.validator.faults(value, schema)
     }
 
-    /// What is wrong with an answer: a status that the document does not have there, another content type, a body of another form.
+    /// Returns the faults of an answer: an undocumented status, another content type, or a body that does not fit the schema.
     package func faults(_ method: String, _ target: String, _ answer: Answer) -> [String] {
         guard let template = self.template(target) else {
             return answer.status / 100 == 4 ? self.problemFaults(method, answer) : ["\(target) is not in the document"]

@@ -42,15 +42,15 @@ extension JSONValue: Encodable {
 extension APIDocument {
     /// A part of a document, and what the API says of it.
     package struct Place: Sendable {
-        /// The way to it.
+        /// The steps from the document's root to the part.
         package let steps: [JSONValue.Step]
-        /// What is there.
+        /// The part itself.
         package let value: JSONValue
-        /// Its schema, with the reference that stood there resolved.
+        /// The part's schema, with its reference resolved.
         package let schema: JSONValue
     }
 
-    /// Every part of a document that the schema of the name speaks of, the whole first.
+    /// Returns every part of a document that the schema with this name describes, the whole document first.
     package func places(_ value: JSONValue, as name: String) -> [Place] {
         self.schema(name).map { self.places(value, $0, []) } ?? []
     }

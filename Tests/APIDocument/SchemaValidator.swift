@@ -8,7 +8,7 @@ struct SchemaValidator {
 
     private static let annotations: Set<String> = ["description", "default", "contentEncoding", "title"]
 
-    /// What is wrong with the value, each with where.
+    /// Returns the faults of the value, each with its place.
     func faults(_ value: JSONValue, _ schema: JSONValue, at place: String = "$", isPart: Bool = false) -> [String] {
         var faults: [String] = []
         for (keyword, argument) in schema.members.sorted(by: { $0.key < $1.key }) where !Self.annotations.contains(keyword) {
@@ -78,7 +78,7 @@ struct SchemaValidator {
         }
     }
 
-    /// What a `$ref` within the document means.
+    /// Returns the schema to which a `$ref` within the document points.
     func resolve(_ reference: JSONValue) -> JSONValue? {
         guard let path = reference.string, path.hasPrefix("#/") else { return nil }
         return path.dropFirst(2).split(separator: "/").reduce(self.document) { $0?[String($1)] }

@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    /// The wait blocks a thread of its own, which a cancelled task does not end by itself.
+    /// The wait blocks a thread of its own, and cancelling the task does not end that thread automatically.
     @Test func aWaitForAStreamEndsWithItsTask() async throws {
         try await self.withListener { listener, path in
             let waiting = Task {

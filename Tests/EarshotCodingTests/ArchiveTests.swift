@@ -3,7 +3,7 @@ import Testing
 
 @testable import EarshotCoding
 
-/// What a program keeps in a file.
+/// Archives: values that a program keeps in a file.
 @Suite struct ArchiveTests {
     struct Settings: Codable, Hashable {
         var interval: Double

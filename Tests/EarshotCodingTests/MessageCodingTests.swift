@@ -2,7 +2,7 @@ import EarshotCoding
 import Foundation
 import Testing
 
-/// What a program's types may look like, and what of them comes back.
+/// Values of a program's own types, encoded and decoded again.
 @Suite struct MessageCodingTests {
     enum Unit: String, Codable { case celsius, kelvin }
 
@@ -72,7 +72,7 @@ import Testing
         #expect(try MessageCoding.standard.decode(Inner.self, from: json.utf8) == Inner(maximumSpeed: 7, unit: .celsius))
     }
 
-    /// What is no such value is said in words that name the field.
+    /// If a document does not hold a value of the type, the error names the field.
     @Test(arguments: [
         (#"{"maximumSpeed":7}"#, "`unit` is missing"),
         (#"{"unit":"celsius","maximumSpeed":"7"}"#, "`maximumSpeed` is not a number"),

@@ -7,9 +7,9 @@ import Testing
 
     /// A row is a number of bytes; at 10 it is over.
     private struct Source: TransferSource {
-        /// The row whenever it is looked at; there is none once these are used up.
+        /// The rows that `begin` returns, one per call. After the last one, `begin` fails.
         var rows: [Int]
-        /// What is heard after that.
+        /// The news that follows, in order.
         var told: [TransferNews<Int>?]
 
         mutating func begin() async throws -> Int {
@@ -25,7 +25,7 @@ import Testing
         var readings = TransferReadings(source)
         var rows: [Int] = []
         while let row = try await readings.next() { rows.append(row) }
-        // The end is the end.
+        // After its end, the sequence stays at its end.
         #expect(try await readings.next() == nil)
         return rows
     }
@@ -38,7 +38,7 @@ import Testing
         #expect(try await self.read(Source(rows: [10], told: [.row(10)])) == [10])
     }
 
-    /// What was missed may have been the last state.
+    /// A missed change may have been the last one.
     @Test func afterAGapTheRowIsReadAgain() async throws {
         #expect(try await self.read(Source(rows: [3, 7, 10], told: [.missed, .row(8), .missed])) == [3, 7, 8, 10])
         var gone = TransferReadings(Source(rows: [3], told: [.missed]))

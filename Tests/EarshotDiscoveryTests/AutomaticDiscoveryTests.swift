@@ -117,7 +117,7 @@ private final class FakeBackend: Sendable {
             #expect(!self.embedded.isRunning)
             _ = returned.report(.event(.found(.avahi, self.bob)))
             #expect(await events.next() == .found(.avahi, self.bob))
-            // What the embedded responder saw is forgotten only after Avahi's own sightings.
+            // The embedded responder's sightings are discarded only after Avahi has reported its own.
             self.clock.advance(to: .seconds(15))
             #expect(await events.next() == .reset(.embedded))
             group.cancelAll()
@@ -126,7 +126,7 @@ private final class FakeBackend: Sendable {
         #expect(!self.embedded.isRunning)
     }
 
-    /// One that hangs counts as not answering from its last answer on. It cannot say itself that its view is lost.
+    /// An Avahi that hangs counts as unreachable from its last answer on. It cannot report that its sightings are lost.
     @Test func anAvahiThatHangsIsLeftTenSecondsAfterItsLastAnswer() async throws {
         let discovery = self.discovery(avahiIsConceivable: true)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -148,7 +148,7 @@ private final class FakeBackend: Sendable {
             _ = first.report(.event(.status(hung)))
             #expect(await events.next() == .status(hung))
             self.clock.advance(to: .milliseconds(103_999))
-            // Whatever came due has been dealt with once a later report has.
+            // After a later report has been handled, every earlier deadline has been handled too.
             let still = DiscoveryStatus(backend: .avahi, state: .unavailable, error: "still hangs")
             _ = first.report(.event(.status(still)))
             #expect(await events.next() == .status(still))

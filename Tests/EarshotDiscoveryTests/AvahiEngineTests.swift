@@ -61,7 +61,7 @@ private final class FakeLink: AvahiLink {
     }
 }
 
-/// What the engine reported, with as much room as a test gives.
+/// Collects the engine's reports, up to the capacity that a test sets.
 private final class Reports: Sendable {
     private let state = Mutex((reports: [BackendReport](), room: Int.max))
 
@@ -355,7 +355,7 @@ private final class Reports: Sendable {
         #expect(self.foundAddresses().count == 1)
     }
 
-    /// Of many names that are taken the first few are given up at once, and each one behind them after a while.
+    /// If many names in a row are taken, the engine replaces the first few immediately, and each later one after a delay.
     @Test func quickRenames() {
         let engine = self.engine()
         _ = engine.work(now: .zero)
@@ -428,7 +428,7 @@ private final class Reports: Sendable {
         #expect(host.addresses.contains("10.0.2.1"))
     }
 
-    /// Ten thousand forged instances: as many are remembered as the limit says, and those that were there first stay.
+    /// Given ten thousand forged instances, the engine keeps as many as the limit allows, and the earlier instances stay.
     @Test func sightings() {
         let engine = self.upWithBob()
         self.link.signals = [self.resolved("10.0.0.7")]
@@ -444,7 +444,7 @@ private final class Reports: Sendable {
         #expect(engine.schedule.openResolvers <= DiscoveryLimits.openResolvers)
         #expect(engine.sightings[self.bob] != nil)
         #expect(!self.reports.takeEvents().contains(.lost(.avahi, self.bob)))
-        // What goes makes room.
+        // An instance that disappears makes room for another.
         self.link.signals = [.disappeared(forged[0]), .appeared(forged[9_999], isOwn: false)]
         _ = engine.work(now: time)
         #expect(engine.schedule.count == DiscoveryLimits.sightings)

@@ -58,7 +58,7 @@ import Testing
             }
         }
         #expect(!output.emit(.status(DiscoveryStatus(backend: .avahi, state: .running))), "a reader that far behind has to begin anew")
-        // What was taken is kept, in order.
+        // The accepted events are kept, in order.
         var events = output.events.makeAsyncIterator()
         #expect(await events.next() == .status(DiscoveryStatus(backend: .avahi, state: .unavailable, error: "0")))
         #expect(output.emit(.status(DiscoveryStatus(backend: .avahi, state: .running))))

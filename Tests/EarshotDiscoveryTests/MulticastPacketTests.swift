@@ -2,7 +2,7 @@ import Testing
 
 @testable import EarshotDiscovery
 
-/// What reaches libavahi-core of what anyone on the network may send.
+/// The filter that decides which multicast packets from the network reach libavahi-core.
 @Suite struct MulticastPacketTests {
     private static let name: [UInt8] = [8] + Array("_earshot".utf8) + [4] + Array("_tcp".utf8) + [5] + Array("local".utf8) + [0]
     /// The name in the first record or question.
@@ -31,7 +31,7 @@ import Testing
         #expect(self.passes(self.packet(answers: 1, self.record(12), [1, 2, 3])), "Avahi does not look behind the last record")
     }
 
-    /// That which ends Avahi by an assertion, wherever it stands.
+    /// An alias (CNAME) record makes Avahi abort on an assertion, in any section of a packet.
     @Test func anAliasDoesNotPass() {
         let alias = self.record(5)
         #expect(!self.passes(self.packet(answers: 2, alias, self.record(12))))
@@ -39,11 +39,11 @@ import Testing
         #expect(!self.passes(self.packet(authorities: 1, alias)))
         #expect(!self.passes(self.packet(answers: 1, others: 1, self.record(12), alias)))
         #expect(!self.passes(self.packet(questions: 1, others: 1, Self.name + [0, 12, 0, 1], self.record(5, named: Self.pointer))))
-        // A question for one is none.
+        // A question about an alias is harmless.
         #expect(self.passes(self.packet(questions: 1, Self.name + [0, 5, 0, 1])))
     }
 
-    /// What is read otherwise here than there could hide one.
+    /// If this filter and Avahi parsed a packet differently, an alias could pass the filter.
     @Test func whatIsNotWellFormedDoesNotPass() {
         let whole = self.packet(questions: 1, answers: 1, Self.name + [0, 12, 0, 1], self.record(12, named: Self.pointer))
         for length in 0..<whole.count { #expect(!self.passes(Array(whole.prefix(length))), "\(length) bytes of it") }

@@ -21,7 +21,7 @@ import Testing
         let (first, second) = (self.interface(1, limit - 1), self.interface(2, 2))
         #expect(AvahiServerLink.published(of: self.table(first)).count == limit - 1)
         #expect(AvahiServerLink.published(of: self.table(first, self.interface(2, 1))).count == limit)
-        // Of more than that always the same: whatever came and went would be announced and withdrawn every time.
+        // Beyond the limit, the choice is always the same. A changing choice would be announced and withdrawn each time.
         for _ in 0..<100 {
             #expect(AvahiServerLink.published(of: self.table(second, first)) == Set(first.addresses + second.addresses.prefix(1)))
         }

@@ -88,7 +88,8 @@ import Testing
         #expect(Self.write("f", below: place) == 0, "and only the confined thread is held to it")
     }
 
-    /// What the daemon does to put a file into a directory that a person chose later: it is reached by a thread of its own.
+    /// The daemon calls `reaching` to put a file into a directory that a user chose after the start. Only a confined process needs a thread
+    /// of its own for that.
     @Test func withoutAConfinedProcessNothingChanges() throws {
         let scratch = try Scratch()
         let directory = try SafeDirectory(path: scratch.path)

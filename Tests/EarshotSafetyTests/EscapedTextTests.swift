@@ -27,7 +27,7 @@ import Testing
         #expect("one\ntwo".escapedForDisplay == "one\\ntwo")
     }
 
-    /// A text that spells an escape is never shown as the character itself would be.
+    /// A text that spells an escape and the escaped character itself are shown differently.
     @Test func anEscapeCannotBeForged() {
         let pairs = [("\u{202E}", "\\u{202E}"), ("\n", "\\n"), ("\u{1B}", "\\e"), ("\\", "\\\\")]
         for (real, spelt) in pairs {
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// Whatever goes in, nothing comes out that a terminal acts upon or that shows as nothing.
+    /// For any input, the output has no character that a terminal interprets or that is invisible.
     @Test func noScalarSlipsThrough() {
         var all = ""
         for value in UInt32(0)...0x10FFFF {

@@ -2,7 +2,7 @@ import EarshotSafety
 import Foundation
 import Testing
 
-/// What a file keeps beside its bytes, and how it is given to another file.
+/// A file's attributes, read from one file and applied to another.
 @Suite struct FileAttributesTests {
     private let scratch: Scratch
     private let directory: SafeDirectory
@@ -16,7 +16,7 @@ import Testing
         try self.directory.open(SafeName(name), flags: OpenFile.readWrite | OpenFile.create)
     }
 
-    /// Whoever may read it may execute it, and no special bit is set.
+    /// Every class of users that may read the file may execute it, and no special bit is set.
     @Test func theRightToExecuteFollowsTheRightToRead() throws {
         let file = try self.file("a")
         for (before, after) in [(0o600, 0o700), (0o640, 0o750), (0o664, 0o775), (0o4604, 0o705)] as [(UInt32, UInt32)] {

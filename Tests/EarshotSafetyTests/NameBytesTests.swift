@@ -14,7 +14,7 @@ import Testing
     @Test func eachOfTwinsIsMeantByItsOwnName() {
         let both = [self.composed, self.decomposed, "tea"]
         for name in both { #expect(both.called(name) { $0 }.map { Array($0.utf8) } == [Array(name.utf8)]) }
-        // Who types it on another keyboard means the only one.
+        // If only one equivalent name exists, it matches, because another keyboard may produce the other form.
         #expect([self.decomposed].called(self.composed) { $0 }.count == 1)
         #expect(both.called("milk") { $0 }.isEmpty)
     }

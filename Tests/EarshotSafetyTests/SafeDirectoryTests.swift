@@ -21,7 +21,8 @@ final class Scratch: Sendable {
 }
 
 @Suite struct SafeDirectoryTests {
-    /// What a file system can do: make a file without a name; give one another name, without replacing; or only make a new one.
+    /// The means of a file system to publish a file: name a file that was created without a name, rename without replacing another file, or
+    /// only create a new file.
     enum Means: CaseIterable {
         case unnamed, renaming, copying
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotTree
 
-/// What a tree is reckoned to take of a disk, and of the memory while it comes, against what it takes.
+/// The estimated disk space of a tree, and the estimated memory while it is received, compared with the space that it really takes.
 @Suite struct DiskBlocksTests {
     private let blocks = DiskBlocks(size: 4096)
 
@@ -97,7 +97,7 @@ import Testing
         "files of a byte", "long names", "directories with long names", "deep directories", "short links", "long links",
     ]
 
-    /// What the kernel says that it takes, the directory itself included.
+    /// Returns the bytes that the kernel has allocated for a tree, its directory included.
     private static func allocated(_ path: String) -> UInt64 {
         var sum: UInt64 = 0
         var status = stat()
@@ -173,7 +173,7 @@ import Testing
             parent: 0, name: [0x61], mode: 0, modified: TreeFixtures.time, content: .sparse(size: UInt64(count) * 2, runs))
         let sparse = try Self.manifest([TreeFixtures.root, file])
         #expect(sparse.memory <= 2 * sparse.bytes.count)
-        // What it is read to shares its bytes.
+        // The decoded extents share the bytes of the manifest.
         guard case .sparse(_, let extents) = sparse[1].content else { throw CocoaError(.fileReadUnknown) }
         let shares = sparse.bytes.withUnsafeBytes { list in
             extents.encoded.withUnsafeBytes { own in

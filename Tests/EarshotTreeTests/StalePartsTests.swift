@@ -5,20 +5,20 @@ import Testing
 
 @testable import EarshotTree
 
-/// What is taken for left behind by a process that was killed, and what never is.
+/// Which parts count as left behind by a killed process, and which never do.
 @Suite struct StalePartsTests {
     private let scratch: TreeScratch
     private let later = time(nil) + StaleParts.age + 10
 
     init() throws {
         self.scratch = try TreeScratch()
-        // Whatever this process's umask says.
+        // The mode must not depend on this process's umask.
         try #require(chmod(self.scratch.path, 0o755) == 0)
     }
 
     private func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: self.scratch.path).sorted() }
 
-    /// As the process that writes it does.
+    /// Marks a part as the process that writes it does.
     private func mark(_ name: String) throws {
         let descriptor = open("\(self.scratch.path)/\(name)", O_RDONLY)
         PartName.mark(descriptor)
@@ -68,7 +68,7 @@ import Testing
         #expect(try self.names() == ["whole"])
     }
 
-    /// What an interrupted command does, whose process ends at once.
+    /// An interrupted command drops its file, because its process ends immediately.
     @Test func aFileThatIsDroppedIsGone() throws {
         let file = try TemporaryFile(in: try self.scratch.directory(), named: true)
         try file.file.write([1], at: 0)

@@ -46,7 +46,7 @@ import Testing
         #expect(try scratch.directory("to/empty").status().mode == 0o711)
     }
 
-    /// What is read again is the same, wherever one begins.
+    /// Reading the tree again from any offset gives the same bytes.
     @Test func anyOffsetCanBeReadAgain() throws {
         let scratch = try TreeScratch()
         try scratch.odd("from")

@@ -50,7 +50,7 @@ enum TreeFixtures {
     ]
 }
 
-/// What kind of refusal an error is, as the vectors name it.
+/// Returns the vectors' name for the kind of an error.
 func word(_ error: TreeError) -> String {
     switch error {
     case .malformed: "malformed"

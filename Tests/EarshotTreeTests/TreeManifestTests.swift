@@ -29,7 +29,7 @@ import Testing
         #expect(throws: TreeError.self) { try TreeManifest(decoding: bytes + [0]) }
     }
 
-    /// Whatever a byte is changed to, the answer is a typed error or a manifest that says the same bytes.
+    /// If any byte is changed, decoding throws a typed error or returns a manifest with exactly the changed bytes.
     @Test func everyChangedByteIsSurvived() throws {
         let bytes = TreeFixtures.raw(TreeFixtures.example)
         for index in bytes.indices {

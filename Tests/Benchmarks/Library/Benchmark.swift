@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// What Tests/Benchmarks/run measures of the library itself, without a daemon; each host runs one side.
+/// Measures the library itself, without a daemon, for Tests/Benchmarks/run. Each host runs one side.
 @main
 struct Benchmark: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
-/// What no file of the core may have, and where a file has it. Textual: it sees names, and not what they mean.
+/// Finds names and constructs that no file of the core may have. The search is textual: it sees names, and not their meaning.
 struct CoreRules {
-    /// Something that a file has against the rules.
+    /// A violation of a rule in a file.
     struct Fault: Hashable, CustomStringConvertible {
         /// From 1.
         let line: Int
@@ -19,7 +19,7 @@ struct CoreRules {
     ]
     static let longest = 400
 
-    /// Names that stand for something that the core does without.
+    /// Names that stand for facilities that the core must not use.
     private static let names: [Rule: Set<String>] = [
         .clock: [
             "Clock", "ContinuousClock", "SuspendingClock", "Date", "DateInterval", "Calendar", "ProcessInfo", "TimeAmount", "Scheduled",
@@ -89,16 +89,16 @@ struct CoreRules {
             return Self.modules.contains(module) ? [] : [(.imports, module)]
         }
         return names.enumerated().compactMap { index, name in
-            // A type that says itself what of it counts; what comes of that is for tables, and no table is walked by it.
+            // A type may implement `hash(into:)`: its hash serves tables only, and no table is walked by hash.
             if name.text == "Hasher", line.code.contains("func hash(into hasher: inout Hasher)") { return nil }
             if let rule = Self.names.first(where: { $0.value.contains(name.text) })?.key { return (rule, name.text) }
             if let rule = Self.beginnings.first(where: { name.text.hasPrefix($0.0) })?.1 { return (rule, name.text) }
             if name.text.hasSuffix("Continuation") { return (.task, name.text) }
-            // Of a type: `UInt64.random(in:)`, `.random()`. With a generator that was handed in it is none of the system's.
+            // A static call: `UInt64.random(in:)`, `.random()`. With `using:`, the caller supplies the generator.
             if name.text == "random", name.before == ".", name.after == "(", !line.code.contains("using:") {
                 return (.randomness, ".random")
             }
-            // These have the system's where none is handed in.
+            // These calls use the system's generator if the caller supplies none.
             if name.text == "timeOrdered", !line.code.contains("random:") { return (.randomness, name.text) }
             if name.text == "DataToken", line.code[name.range.upperBound...].hasPrefix("()") { return (.randomness, "DataToken()") }
             let isDeclared = index > 0 && ["func", "case", "init"].contains(names[index - 1].text)

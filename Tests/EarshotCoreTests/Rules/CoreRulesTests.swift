@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The core holds to its rules: a change that breaks one hears which, in which file and line.
+/// The core keeps its rules. If a change breaks one, the failure names the rule, the file and the line.
 @Suite struct CoreRulesTests {
     private static func sources() throws -> [(name: String, text: String)] {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -50,7 +50,7 @@ import Testing
         ("let text = \"\"\"\n    at \\(Date()) sharp\n    \"\"\"", .clock),
     ]
 
-    /// Each found by itself, in a line as it might be written.
+    /// Each forbidden name is found when it is alone in a line of code.
     @Test(arguments: Self.forbidden) func eachForbiddenThingIsFound(_ line: String, _ rule: CoreRules.Rule) {
         let found = Set(self.found(line))
         #expect(found.contains(rule), "\(line)")
@@ -81,7 +81,7 @@ import Testing
         #expect(self.found(String(repeating: "// x\n", count: 401)) == [.length])
     }
 
-    // MARK: What is walked
+    // MARK: Walks over tables
 
     private static let declarations = """
         typealias Known = [PeerID: Int]

@@ -1,18 +1,18 @@
-/// A line of Swift without its comment and without what its strings say; what is interpolated into these is code and stays.
+/// A line of Swift, its comment separated from its code. The code omits the text of strings and keeps their interpolated expressions.
 struct SourceLine {
     var code = ""
     var comment = ""
 
     private enum Place {
-        /// Of code, or of what is interpolated: so many parentheses are open.
+        /// Code or an interpolated expression, with the number of its open parentheses.
         case code(open: Int)
         case string(isLong: Bool)
         case lineComment
         case blockComment(depth: Int)
     }
 
-    /// The lines of a file. It knows comments, strings of one line and of several, and interpolation; no raw strings and no regular
-    /// expressions, of which the core has none.
+    /// Returns the lines of a file. The parser knows comments, strings of one or several lines, and interpolation. It does not know raw
+    /// strings or regular expressions, because the core has none.
     static func lines(of source: String) -> [SourceLine] {
         var lines = [SourceLine()]
         var places = [Place.code(open: 0)]

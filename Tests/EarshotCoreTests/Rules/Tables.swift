@@ -1,8 +1,8 @@
-/// Which names stand for a hash table, as far as declarations say it: properties, variables, parameters and functions whose type is written
-/// as `[A: B]`, `Dictionary`, `Set`, or an alias of these, and what is bound to one of them. Not seen: a type that is inferred from more
-/// than that, the parameter of a closure, a table in an array or in another type's generic argument.
+/// The names that stand for a hash table according to their declarations: properties, variables, parameters and functions whose type is
+/// written as `[A: B]`, `Dictionary`, `Set` or an alias of these, and names that are bound to one of them. Not found: other inferred types,
+/// a closure's parameter, a table in an array or in another type's generic argument.
 struct Tables {
-    /// A table, and what lies in it where that is a table too.
+    /// A table, with the shape of its values if they are tables too.
     indirect enum Shape {
         case table(of: Shape?)
     }
@@ -10,13 +10,13 @@ struct Tables {
     private(set) var shapes: [String: [Shape]] = [:]
     private var aliases: [String: Shape] = [:]
 
-    /// What these files let others see of theirs.
+    /// Collects the declarations of these files that other files can see.
     init(shared files: [[SourceLine]]) {
         for lines in files { self.addAliases(lines) }
         for lines in files { self.add(lines.filter(Self.isShared), declaredOnly: true) }
     }
 
-    /// With all that this file declares.
+    /// Returns these tables and all that a file declares.
     func adding(_ lines: [SourceLine]) -> Tables {
         var tables = self
         tables.addAliases(lines)
@@ -24,7 +24,7 @@ struct Tables {
         return tables
     }
 
-    /// Whether another file can see what a line declares: a member of a type, and not what is within a function.
+    /// Whether another file can see the declaration in a line: it is a member of a type, and not local to a function.
     private static func isShared(_ line: SourceLine) -> Bool {
         guard !line.code.contains("private ") else { return false }
         return line.code.contains("package ") || line.code.contains("public ") || line.code.prefix { $0 == " " }.count <= 4
@@ -67,7 +67,7 @@ struct Tables {
         }
     }
 
-    /// Of a type as it is written.
+    /// Returns the shape of a written type, or `nil` if the type is no table.
     private func shape(_ text: Substring) -> Shape? {
         let type = text.drop { $0 == " " || $0 == "(" }
         for name in ["Set<", "Dictionary<"] where type.hasPrefix(name) {
@@ -82,7 +82,7 @@ struct Tables {
         return self.aliases[String(type.prefix { $0.isLetter || $0.isNumber })]
     }
 
-    /// Of what is bound to a name: a table that is made there, or a known one.
+    /// Returns the shape of an expression that is bound to a name: a new table, or a known one.
     private func shape(ofValue text: Substring) -> Shape? {
         if let shape = self.shape(text) { return shape }
         for name in ["Set(", "Dictionary("] where text.hasPrefix(name) { return .table(of: nil) }
@@ -98,7 +98,7 @@ struct Tables {
         return nil
     }
 
-    /// What is reached from a table by the subscripts, calls and question marks that follow it, and what comes then.
+    /// Follows the subscripts, calls and question marks after a table. Returns the shape that they reach, and the rest of the text.
     static func reach(_ shape: Shape, _ text: Substring) -> (shape: Shape?, rest: Substring) {
         var (shape, rest): (Shape?, Substring) = (shape, text)
         while let first = rest.first {
@@ -119,7 +119,7 @@ struct Tables {
         return (shape, rest)
     }
 
-    /// Behind the bracket that closes the one at the beginning.
+    /// Returns the index after the bracket that closes the first one.
     private static func end(of text: Substring) -> Substring.Index? {
         var depth = 0
         for index in text.indices {
@@ -130,7 +130,7 @@ struct Tables {
         return nil
     }
 
-    /// Where a separator stands on the outermost level, before the bracket that ends it.
+    /// Returns the index of a separator on the outermost level, before the closing bracket.
     private static func split(_ text: Substring, at separator: Character, closedBy end: Character) -> Substring.Index? {
         var depth = 0
         for index in text.indices {

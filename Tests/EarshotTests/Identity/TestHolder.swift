@@ -38,7 +38,7 @@ struct TestHolder {
         let name = try DistinguishedName { CommonName(subject.name) }
         let from = Date(timeIntervalSinceNow: days.lowerBound * 86_400)
         let until = Date(timeIntervalSinceNow: days.upperBound * 86_400)
-        // Of fixed length, so that a test can calculate the total size.
+        // The serial number has a fixed length, so that a test can calculate the total size.
         let number = Certificate.SerialNumber(bytes: [UInt8](repeating: 1, count: 16))
         let certificate =
             if let algorithm {

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Earshot
 
-/// A transfer ends while the bytes of its file still arrive from a caller. Whatever the reason, the caller learns of it immediately, the
-/// body is not read after the call has returned, and the node continues to work.
+/// A transfer ends while the bytes of its file still arrive from a caller. For any reason of the end, the caller learns of it immediately,
+/// the body is not read after the call has returned, and the node continues to work.
 @Suite(.timeLimit(.minutes(1))) struct NodeBodyTests {
     private struct Sending {
         let raw: RawPeer

@@ -130,7 +130,8 @@ extension Frame {
         }
     }
 
-    /// Of eight offers, one list is received at a time, and the others wait without an answer: they are neither lost nor refused.
+    /// The node receives the list of one offer out of eight at a time. The other offers wait without an answer: they are neither lost nor
+    /// refused.
     @Test func oneListAtATime() async throws {
         let bob = try await self.node()
         let (raw, session) = try await self.member(of: bob)

@@ -99,7 +99,7 @@ import Testing
         let name = try await first.node.spool.publisher.notes.add(in: try SafeDirectory(path: self.place.path)).description
         try self.put(name)
         try self.put("report.pdf")
-        // Whatever directory the settings name now.
+        // The part is removed from the noted directory, even if the settings now name another one.
         let second = try await TestNode("bob", in: state)
         try await eventually("it is gone") { try self.place.names("") == ["report.pdf"] && state.names("spool/publishing") == [] }
         await second.stop()

@@ -171,7 +171,7 @@ import Testing
         let directory = try StateDirectory()
         let spool = try self.spool(directory)
         let (first, second) = (ResourceID.random(), ResourceID.random())
-        // Of 256 blocks: a file takes one in addition to its own.
+        // The quota has 256 blocks. A file takes one in addition to its own.
         #expect(await self.code { _ = try await spool.begin(first, size: Self.mebibyte - 4095, quota: Self.mebibyte) } == .noSpace)
         _ = try await spool.begin(first, size: Self.mebibyte - 3 * 4096, quota: Self.mebibyte)
         #expect(await self.code { _ = try await spool.begin(second, size: 4097, quota: Self.mebibyte) } == .noSpace)

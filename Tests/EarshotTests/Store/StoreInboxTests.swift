@@ -113,7 +113,7 @@ import Testing
         let directory = try StateDirectory()
         let store = try self.store(directory, bytes: 1 << 30)
         let limit = EarshotLimits.messagePageBytes
-        // Exactly a page; one byte more than a page; a message that is larger than a page by itself; and the rest.
+        // Exactly a page; one byte more than a page; a single message that is larger than a page; and the rest.
         let sizes = [limit - 10, 10, 0, limit - 9, 10, limit + 1, 1, 1]
         let messages = sizes.enumerated().map { inboxMessage(UInt64($0), from: $0 == 7 ? 2 : 1, size: $1) }
         _ = try await store.deliver(messages, receivedAt: Self.time)
