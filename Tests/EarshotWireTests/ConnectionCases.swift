@@ -2,7 +2,7 @@ import EarshotWire
 import NIOCore
 import Testing
 
-/// What two proven peers may say to each other and when, case by case: the rules of "State machines" as frames in and verdicts out.
+/// A case of the rules in "State machines": the frames that two proven peers exchange, and the verdict on each frame.
 struct ConnectionCase {
     enum Verdict: String {
         case deliver
@@ -21,9 +21,9 @@ struct ConnectionCase {
     var name: String
     var isLower = true
     var reroutesStreams = true
-    /// Of those that are about groups.
+    /// Whether both hellos carry the extension `groups`; `nil` if the case is not about groups.
     var knowsGroups: Bool?
-    /// Of those that are about files' attributes.
+    /// Whether both hellos carry the extension `file attributes`; `nil` if the case is not about them.
     var takesAttributes: Bool?
     let steps: [Step]
 
@@ -39,7 +39,7 @@ struct ConnectionCase {
         self.steps = steps
     }
 
-    /// All of them.
+    /// Returns all cases.
     static func all() throws -> [ConnectionCase] {
         let resources = Self.offers() + Self.resources() + Self.elsewhere()
         let streams = try Self.streams() + Self.endsOfStreams() + Self.routes()
@@ -193,7 +193,7 @@ struct ConnectionCase {
         ]
     }
 
-    // MARK: What one peer has too many of
+    // MARK: Limits of one peer
 
     private static func limits() throws -> [ConnectionCase] {
         func offer(_ number: UInt64) -> Frame {

@@ -7,7 +7,7 @@ import Testing
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: length >> $0) } + [type]
     }
 
-    /// What the pieces come to: the bytes together, and whether the end came.
+    /// Decodes the pieces in order. Returns all bytes, and whether the end was among the pieces.
     private func decode(_ pieces: [[UInt8]]) throws(WireError) -> (bytes: [UInt8], hasEnded: Bool) {
         var decoder = DataFrameDecoder()
         var (bytes, hasEnded) = ([UInt8](), false)

@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    /// What is remembered is bounded: an id comes again after 32 later ones, and not before.
+    /// The machine remembers a limited number of ids: it accepts an id again after 32 later ids, and not before.
     @Test func anIDIsForgottenAfterManyLaterOnes() throws {
         let remembered = UInt64(ConnectionStateMachine.GroupInvitationTable.remembered)
         var machine = self.machine

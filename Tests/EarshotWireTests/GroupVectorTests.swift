@@ -5,16 +5,16 @@ import NIOCore
 import Testing
 
 extension Vectors {
-    /// What groups' records come to: ids, what is signed, hashes, digests.
+    /// Groups' records and their derived values: ids, signed bytes, hashes, digests.
     struct Groups: Codable, Sendable {
         struct Record: Codable, Sendable {
             struct Signature: Codable, Sendable {
                 /// 1 peer, 2 voucher, 3 creator.
                 let role: UInt8
                 let scheme: UInt16
-                /// SubjectPublicKeyInfo, DER, of the one who signs.
+                /// The signer's SubjectPublicKeyInfo, DER.
                 let publicKey: String
-                /// What is signed.
+                /// The signed bytes.
                 let input: String
                 let signature: String
             }
@@ -28,7 +28,7 @@ extension Vectors {
             let signatures: [Signature]
         }
 
-        /// A signature beside what it should sign and does not.
+        /// A signature and bytes for which it is not valid.
         struct Invalid: Codable, Sendable {
             let name: String
             let scheme: UInt16
@@ -48,7 +48,7 @@ extension Vectors {
     }
 }
 
-/// The vectors of groups: what is published is what this code makes of the fixtures, and the published bytes mean the same.
+/// The vectors of groups: this code makes the published vectors from the fixtures, and reads the same values from the published bytes.
 @Suite struct GroupVectorTests {
     private let fixtures: GroupFixtures
 
@@ -69,7 +69,7 @@ extension Vectors {
             })
     }
 
-    /// What has to be valid of a record, by the keys of the three.
+    /// Returns the checks of a record's signatures, with the keys of alice, bob and carol.
     private func checks(of record: GroupRecord, in group: GroupID) throws -> [(role: GroupRecord.Role, check: ProofCheck)] {
         func check(_ role: GroupRecord.Role, by peer: PeerID, _ input: [UInt8], _ signature: [UInt8]) throws
             -> (role: GroupRecord.Role, check: ProofCheck)
@@ -104,7 +104,7 @@ extension Vectors {
             })
     }
 
-    /// What is signed in one place is signed in no other.
+    /// Returns signatures that are not valid for the bytes beside them: a signature of one kind of record does not hold for another.
     private func invalid() throws -> [Vectors.Groups.Invalid] {
         let (alice, bob, id) = (self.fixtures.alice, self.fixtures.bob, self.fixtures.id)
         let seat = try self.fixtures.seat(of: bob, by: alice, role: .creator)

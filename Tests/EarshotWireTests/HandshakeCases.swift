@@ -29,7 +29,7 @@ struct VectorPeer {
 
     var id: PeerID { PeerID(subjectPublicKeyInfo: self.hello.publicKey) }
 
-    /// This peer's proof where both sides have heard the same.
+    /// Returns this peer's proof if both sides have received the same bytes.
     func proof(as role: HandshakeRole, to other: Hello, over transport: TransportKind) throws -> Proof {
         let payloads = [try FrameEncoder.payload(of: self.hello), try FrameEncoder.payload(of: other)]
         let transcript = Transcript(
@@ -39,9 +39,9 @@ struct VectorPeer {
     }
 }
 
-/// What one side makes of the other's hello, for each check of "Handshake", and of the order.
+/// One side's verdict on the other side's hello, for each check of "Handshake" and for the order of frames.
 enum HandshakeCases {
-    /// Alice's side of it, unless the role says otherwise; Bob is the other.
+    /// A handshake from Alice's side. Alice is the responder unless `role` says otherwise, and Bob is the other side.
     private struct Case {
         var name: String
         var role = HandshakeRole.responder
@@ -51,9 +51,9 @@ enum HandshakeCases {
         var certificateKey: [UInt8]?
         var dialled: PeerID?
         var hasSpokenTLS = false
-        /// In place of Bob's hello alone.
+        /// The frames that replace Bob's hello.
         var received: [Frame]?
-        /// In front of that, byte for byte.
+        /// The bytes in front of those frames.
         var before: [UInt8] = []
         var verdict = "refused"
         var code = WireErrorCode(rawValue: 0)

@@ -40,14 +40,14 @@ import Testing
         return (one, other)
     }
 
-    /// What the initiator's machine says to a hello that comes in answer to its own.
+    /// Returns the action of the initiator's machine on a hello that answers its own.
     private func answer(
         tls: Bool = true, alice: (inout Hello) -> Void = { _ in }, bob: (inout Hello) -> Void = { _ in }, expected: PeerID? = nil
     ) throws -> Machine.ReceivedAction {
         var (one, other) = try self.sides(tls, alice: alice, bob: bob, expected: expected)
         #expect(one.machine.start() == .send(one.hello))
         let action = one.machine.received(.hello(other.hello))
-        // Both sides judge alike, but for the dialled id, which only one knows.
+        // Both sides give the same verdict, except about the dialled id, which only the initiator knows.
         if expected == nil {
             #expect(other.machine.start() == .wait)
             switch (action, other.machine.received(.hello(one.hello))) {

@@ -3,11 +3,11 @@ import CryptoExtras
 import EarshotWire
 import Testing
 
-/// A hello's signature scheme fits its key, and the key is in its one canonical form: checked before anything is said in answer.
+/// A hello's signature scheme fits its key, and the key is in its canonical form. Both are checked before any answer is sent.
 @Suite struct KeySchemeTests {
     private static let schemes: [SignatureScheme] = [.ecdsaSecp256r1SHA256, .ecdsaSecp384r1SHA384, .rsaPSSSHA256, .ed25519]
 
-    /// One of each kind, in the order of `schemes`.
+    /// Returns one key of each kind, in the order of `schemes`.
     private func keys() throws -> [[UInt8]] {
         [
             Array(P256.Signing.PrivateKey().publicKey.derRepresentation), Array(P384.Signing.PrivateKey().publicKey.derRepresentation),
@@ -16,7 +16,7 @@ import Testing
         ]
     }
 
-    /// What each side says to a hello with this key: whether it goes on.
+    /// Whether both sides accept a hello with this key.
     private func isTaken(_ key: [UInt8], _ scheme: SignatureScheme) throws -> Bool {
         let theirs = try Fixtures.hello(publicKey: key, scheme: scheme, nonce: 2)
         let ours = try Fixtures.hello(publicKey: Array(P256.Signing.PrivateKey().publicKey.derRepresentation), nonce: 1)

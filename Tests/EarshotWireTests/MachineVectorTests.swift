@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    // MARK: What is published is what the cases say
+    // MARK: The published vectors match the cases
 
     @Test func theConnectionsArePublished() throws {
         let vectors = try ConnectionCase.all().map { one in

@@ -2,11 +2,11 @@ import EarshotWire
 import NIOCore
 import Testing
 
-/// What ends with a session on a connection: its transfers and streams, of both directions, by either side's word.
+/// The end of a session on a connection, sent or received, ends its transfers and streams in both directions.
 @Suite struct SessionEndTests {
     private typealias Machine = ConnectionStateMachine
 
-    /// Whose word ends the session.
+    /// Whether this side or the peer ends the session.
     enum Word: CaseIterable {
         case sent, received
     }
@@ -124,7 +124,7 @@ import Testing
         #expect(machine.openTransfers == (0, 0))
     }
 
-    // MARK: What is under way
+    // MARK: Frames in flight
 
     @Test(arguments: Word.allCases) func lateFramesOfThePeersTransfers(_ word: Word) {
         var machine = self.fresh()
@@ -133,7 +133,7 @@ import Testing
         #expect(machine.received(self.chunk(1, 0, 4)) == .deliver)
         #expect(machine.sent(.resourceHave(ResourceHave(id: self.id(2), offset: 5, digest: [1]))) == .send)
         self.ends(&machine, by: word)
-        // Within the window as before, one end, and one cancel of each.
+        // The machine ignores chunks within the window, one end, and one cancel per transfer.
         #expect(machine.received(self.chunk(1, 4, 6)) == .ignore)
         #expect(machine.received(self.resourceEnd(1)) == .ignore)
         #expect(machine.received(self.cancel(1)) == .ignore)
@@ -180,7 +180,7 @@ import Testing
         #expect(machine.sent(self.abort(1)) == .drop && machine.sent(self.abort(2)) == .drop)
         #expect(machine.received(self.data(1, 6)) == .ignore)
         #expect(machine.received(.streamEnd(StreamEnd(id: self.stream(1), size: 10))) == .ignore)
-        // What earlier versions say of each.
+        // The frames that earlier versions send for each stream.
         #expect(machine.received(self.abort(1)) == .ignore)
         #expect(machine.received(.streamAccept(StreamAccept(id: self.stream(2), limit: 4))) == .ignore)
         #expect(machine.received(self.abort(2)) == .ignore)

@@ -2,7 +2,7 @@ import EarshotWire
 import NIOCore
 import Testing
 
-/// What the suites about streams share: a machine, the frames of one stream, and what is to become of them.
+/// The shared parts of the suites about streams: a machine, the frames of one stream, and the expected actions.
 protocol StreamMachineSuite {
     var machine: ConnectionStateMachine { get set }
 }

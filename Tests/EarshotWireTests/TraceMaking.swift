@@ -80,7 +80,7 @@ struct TraceMaker {
         return maker.trace
     }
 
-    // MARK: What both sides say
+    // MARK: Frames of both sides
 
     private mutating func put(_ connection: String, _ from: String, _ frame: String, _ note: String, _ bytes: some Sequence<UInt8>) {
         self.trace.steps.append(Trace.Step(connection: connection, from: from, frame: frame, note: note, hex: bytes.hexadecimal))
@@ -129,7 +129,7 @@ struct TraceMaker {
         }
     }
 
-    // MARK: What is said
+    // MARK: The exchanges
 
     private mutating func invitation() throws {
         let invite = Invite(id: Fixtures.invitation, timeoutMilliseconds: 30_000, context: Array("tea?".utf8))

@@ -65,7 +65,7 @@ enum Vectors {
         let transcript: String
     }
 
-    /// What two sides make of a transcript and two nonces.
+    /// The values that two sides calculate from a transcript and two nonces.
     struct Digits: Codable, Sendable {
         let transcript: String
         let beginnerNonce: String
@@ -74,7 +74,7 @@ enum Vectors {
         let digits: String
     }
 
-    /// A proof's signature under each scheme, and the same with one thing changed.
+    /// A proof's signature under each scheme, and the same signature with one change.
     struct Signature: Codable, Sendable {
         let name: String
         let scheme: UInt16

@@ -135,7 +135,7 @@ import Testing
         #expect(high.received(again) == .requested)
     }
 
-    /// What was under way when this side ended the attempt is no fault.
+    /// A frame that was in flight when this side ended the attempt is not a violation.
     @Test func lateFramesAreIgnored() throws {
         var (low, high) = self.sides()
         let begin = try self.frame(low.start(id: self.id(1), nonce: Self.nonce))
@@ -157,7 +157,7 @@ import Testing
         #expect(high.start(id: self.id(4), nonce: Self.nonce) == .alreadyUnderWay)
     }
 
-    /// Every frame in every stage in which it has no place.
+    /// Every frame, in every stage that does not allow it.
     @Test func whatIsOutOfOrderIsAViolation() throws {
         let begin = VerificationFrame(id: self.id(8), .begin(commitment: Self.nonce))
         let answer = VerificationFrame(id: self.id(9), .answer(nonce: Self.nonce))

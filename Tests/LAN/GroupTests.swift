@@ -220,8 +220,8 @@ extension LAN {
             }
         }
 
-        /// Of three members, one was off the network when it was removed: members that know of the removal ignore it, and it learns of the
-        /// removal when it returns. Members can invite others, except in a closed group.
+        /// A member is removed while it is off the network. The members that know of the removal ignore it, and it learns of the removal
+        /// when it returns. Members can invite others, except in a closed group.
         @Test func whoIsTakenOutWhileAwayLearnsOfIt() async throws {
             try await Laboratory.run { laboratory in
                 let daemons = try await self.team(4, in: laboratory)

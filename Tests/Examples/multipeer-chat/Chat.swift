@@ -26,7 +26,7 @@ final class Chat: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDelegate
         }
     }
 
-    // Who is there is invited, and who asks is let in: everybody comes together.
+    // Each program invites every peer that it finds and accepts every invitation, so that all come into one session.
 
     func browser(_ browser: MCNearbyServiceBrowser, foundPeer peerID: MCPeerID, withDiscoveryInfo info: [String: String]?) {
         browser.invitePeer(peerID, to: self.session, withContext: nil, timeout: 10)
@@ -66,7 +66,7 @@ final class Chat: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDelegate
         withError error: (any Error)?
     ) {}
 
-    /// Prints a line at once. What another machine has written may hold commands for the terminal.
+    /// Prints a line immediately. Text from another machine may contain control sequences for the terminal.
     private func show(_ line: String) {
         let safe = line.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }
         FileHandle.standardOutput.write(Data("\(String(String.UnicodeScalarView(safe)))\n".utf8))

@@ -76,7 +76,7 @@ enum FrameHarness: Harness {
         return joined
     }
 
-    /// What was decoded encodes to what was fed, but for frames that are skipped and a chunk of which more is to come.
+    /// Checks that the decoded frames encode to the input, except for skipped frames and a last chunk that is not complete.
     private static func checkEncoding(of frames: [Frame], against bytes: [UInt8]) {
         var rest = bytes[...]
         for (index, frame) in frames.enumerated() {
@@ -89,7 +89,7 @@ enum FrameHarness: Harness {
             }
             let encoded = Array(buffer.readableBytesView)
             if frame.type == .resourceChunk || frame.type == .streamData, index == frames.count - 1, !rest.starts(with: encoded) {
-                // Only the lengths may differ: the rest of the data has not come. The id is first, before a chunk's offset.
+                // Only the lengths may differ, because the rest of the data has not arrived. The id is first, before a chunk's offset.
                 let head = frame.type == .resourceChunk ? 29 : 21
                 demand(rest.dropFirst(5).starts(with: encoded[5..<head]), "the head is the one that came")
                 return

@@ -47,7 +47,7 @@ enum HandshakeHarness: Harness {
             case .sign: story.signAsked = true
             case .verify(let check):
                 story.verifyAsked = true
-                // Whatever the key and the signature are, this says yes or no.
+                // The verifier must return a result for any key and any signature.
                 _ = ProofVerifier.isValid(check)
             case .refuse, .refused: story.isOver = true
             }

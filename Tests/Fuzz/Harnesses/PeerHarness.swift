@@ -1,9 +1,9 @@
 import EarshotCoding
 import EarshotWire
 
-/// Peer ids: the input is what stands where one is expected.
+/// Peer ids: the input stands in the place of an id.
 ///
-/// What is taken has one written form, in either case; nothing else is taken; and it is the same in JSON.
+/// An accepted id has one written form, in upper or lower case, and the same form in JSON. Any other input is refused.
 enum PeerHarness: Harness {
     static func run(_ input: [UInt8]) {
         let text = String(decoding: input, as: UTF8.self)

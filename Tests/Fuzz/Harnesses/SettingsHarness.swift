@@ -4,7 +4,7 @@ import EarshotWire
 
 /// The settings parser: the input is a settings file.
 ///
-/// Whatever it is, it becomes settings or an error of one line; and what was read, written out again, reads the same.
+/// Any input gives settings or an error of one line. Parsed entries that are written out again are parsed to the same entries.
 enum SettingsHarness: Harness {
     static func run(_ input: [UInt8]) {
         do throws(SettingsError) {
@@ -26,7 +26,7 @@ enum SettingsHarness: Harness {
     private static func checkRoundTrip(of file: INIFile) {
         var text = ""
         for entry in file.entries {
-            // A value that holds a quote was not in quotes, and needs none.
+            // A value that contains a quote was not in quotes, and needs none.
             let value = entry.value.utf8.contains(UInt8(ascii: "\"")) ? entry.value : "\"\(entry.value)\""
             text += "[\(entry.section)]\n\(entry.key)=\(value)\n"
         }

@@ -2,8 +2,8 @@ import Earshot
 
 /// TXT parsing: the input is a record as it travels, a length byte before each string.
 ///
-/// What is kept is within the limits and has each key once; publishing it again and reading that gives the same pairs; and Avahi's list
-/// of strings and ours say the same.
+/// The parsed pairs are within the limits and have each key once. If they are published and parsed again, they are the same. Avahi's list
+/// of strings and ours are equal.
 enum TXTHarness: Harness {
     static func run(_ input: [UInt8]) {
         var strings: [[UInt8]] = []
@@ -15,7 +15,7 @@ enum TXTHarness: Harness {
         let pairs = TXTRecord.pairs(of: strings)
         demand(pairs.count <= DiscoveryLimits.txtPairs, "pairs are bounded")
         demand(Set(pairs.map { $0.key.lowercased() }).count == pairs.count, "a key counts once, whatever its case")
-        // A key that came without its equals sign takes one byte more when it is published, and may be too long then.
+        // A key that arrived without its equals sign takes one more byte when it is published, and may then be too long.
         let sizes = pairs.map { $0.key.utf8.count + 1 + $0.value.count }
         let total = sizes.reduce(0) { $0 + $1 + 1 }
         let fits = sizes.allSatisfy { $0 <= DiscoveryLimits.txtPairBytes } && total <= DiscoveryLimits.txtRecordBytes

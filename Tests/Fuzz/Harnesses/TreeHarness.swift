@@ -1,9 +1,9 @@
 import EarshotTree
 
-/// The manifest of a directory: the first byte says whether the rest is a manifest as a peer may send it, or a story by which one is made.
+/// The manifest of a directory: the first byte says whether the rest is a manifest from a peer, or choices from which one is built.
 ///
-/// What is read is within the rules and writes itself again byte for byte: no name or path of it leads out of the tree, and its data lies
-/// without a gap. What is made can be read, and read with some bytes changed it does no harm.
+/// A manifest that is read keeps the rules and encodes to the same bytes: no name or path leads out of the tree, and its data has no gaps.
+/// A built manifest can be read. With a byte changed, reading it does no harm.
 enum TreeHarness: Harness {
     static func run(_ input: [UInt8]) {
         var dice = Dice(input)
@@ -14,7 +14,7 @@ enum TreeHarness: Harness {
         var builder = TreeManifest.Builder()
         let damage = (place: Int(dice.byte()) << 8 | Int(dice.byte()), value: dice.byte())
         while !dice.isEmpty {
-            // What breaks the rules is left out.
+            // Entries that break the rules are left out.
             try? builder.append(self.entry(&dice, isRoot: builder.count == 0), path: "")
         }
         guard let manifest = try? builder.finish() else { return }

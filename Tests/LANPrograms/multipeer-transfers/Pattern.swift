@@ -1,8 +1,8 @@
 import Foundation
 
-/// Bytes that follow from a name: each side makes them by itself, and compares.
+/// Bytes that are derived from a name. Each side generates them independently and compares.
 struct Pattern {
-    /// Repeated; a prime, so that no part of a stream that is out of place looks right.
+    /// The length after which the bytes repeat: a prime, so that a misplaced part of a stream does not look right.
     private static let period = 65_521
     private let block: Data
 
@@ -20,7 +20,7 @@ struct Pattern {
         return data
     }
 
-    /// What a reader says of bytes that came from the beginning on.
+    /// Returns a reader's verdict on bytes that were received from the beginning of the stream.
     func verdict(of data: Data) -> String {
         "\(data.count) \(data == self.bytes(from: 0, data.count) ? "bytes as sent" : "other bytes")"
     }
