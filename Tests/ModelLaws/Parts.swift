@@ -1,12 +1,12 @@
 import Foundation
 
-/// What values are made of, looked at from outside: for those whose equality does not look at everything.
+/// The parts of values, found by reflection: for types whose equality does not compare every part.
 enum Parts {
-    /// The parts in which two values of a type differ, by their places.
+    /// Returns the places of the parts in which two values of a type differ.
     static func differences(_ one: Any, _ other: Any, at place: String = "it") -> [String] {
         if let isSame = self.leavesAreSame(one, other) { return isSame ? [] : [place] }
         let (left, right) = (Mirror(reflecting: one).children, Mirror(reflecting: other).children)
-        // A value without parts is what it is called.
+        // A value without parts is compared by its description.
         if left.isEmpty, right.isEmpty { return String(reflecting: one) == String(reflecting: other) ? [] : [place] }
         guard left.count == right.count else { return [place] }
         return zip(left, right).enumerated().flatMap { index, pair in
@@ -15,7 +15,8 @@ enum Parts {
         }
     }
 
-    /// Whether they are the same, of what is told apart by its equality alone: where it lies in memory, or in which order, does not count.
+    /// Whether two values are equal, if only equality tells values of their type apart: their place in memory and their order do not count.
+    /// `nil` for other types.
     private static func leavesAreSame(_ one: Any, _ other: Any) -> Bool? {
         switch (one, other) {
         case (let one as Date, let other as Date): return one == other
@@ -23,7 +24,7 @@ enum Parts {
         case (let one as [UInt8], let other as [UInt8]): return one == other
         default: break
         }
-        // NIOCore's, which is no part of what these tests know.
+        // A buffer of NIOCore, which these tests do not import.
         guard String(reflecting: type(of: one)) == "NIOCore.ByteBuffer", let one = one as? AnyHashable, let other = other as? AnyHashable
         else {
             return nil

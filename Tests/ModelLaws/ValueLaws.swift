@@ -39,7 +39,7 @@ package struct ValueLaws<Value: Codable & Hashable> {
         return faults
     }
 
-    /// What is read is what was written, in every part, also in one by which values are not compared.
+    /// Returns the faults of a round trip: a decoded value is as it was written in every part, also in parts that equality ignores.
     package func roundTrip(_ value: Value) throws -> [String] {
         let bytes = try self.encode(value)
         let again = try self.decode(bytes)
@@ -51,7 +51,7 @@ package struct ValueLaws<Value: Codable & Hashable> {
         return faults
     }
 
-    /// Values that differ in one field alone are not equal, but where that is none by which they are compared.
+    /// Values that differ in one field are not equal, unless equality ignores that field.
     package func fields(_ value: Value, _ other: Value) throws -> [String] {
         let (json, otherJSON) = (try self.json(value), try self.json(other))
         return try Set(json.members.keys).union(otherJSON.members.keys).sorted().flatMap { key -> [String] in
@@ -63,7 +63,7 @@ package struct ValueLaws<Value: Codable & Hashable> {
         }
     }
 
-    /// A field that is not known changes nothing, in any object but those whose keys are a program's or a peer's own.
+    /// An unknown field changes nothing in any object, except in objects whose keys are a program's or a peer's own.
     package func unknownFields(_ value: Value, own: Set<String> = []) throws -> [String] {
         let json = try self.json(value)
         return try json.places().filter { place, part in
@@ -77,7 +77,8 @@ package struct ValueLaws<Value: Codable & Hashable> {
         }
     }
 
-    /// Whatever stands in any place is read or refused; what is read obeys the laws like any other value. The number of those refused.
+    /// Puts other values into every place. Each result is decoded or refused, and a decoded value obeys the laws like any other. Adds the
+    /// number of refusals to `refused`.
     package func replacements(_ value: Value, refused: inout Int) throws -> [String] {
         let json = try self.json(value)
         let long = String(repeating: "x", count: 5000)

@@ -56,12 +56,12 @@ final class Air: Sendable {
     }
 }
 
-/// One advertiser or browser of it.
+/// One advertiser or browser in the air.
 final class AirDiscovery: PeerDiscovery {
     let events: AsyncStream<DiscoveryEvent>
     private let output: AsyncStream<DiscoveryEvent>.Continuation
     private let air: Air
-    /// What it browses in place of the node's own service type.
+    /// The service type that it browses instead of the node's own.
     private let type: String?
 
     init(_ air: Air, browsing type: String? = nil) {

@@ -1,7 +1,7 @@
 import MultipeerConnectivity
 import Testing
 
-/// What code that was written for Apple's framework may do with the types.
+/// The uses of the types that code for Apple's framework may make.
 @Suite struct CompatibilityTests {
     /// A session as tests of programs have it.
     private final class FakeSession: MCSession, @unchecked Sendable {

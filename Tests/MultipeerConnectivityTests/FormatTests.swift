@@ -5,7 +5,7 @@ import Testing
 
 @testable import MultipeerConnectivity
 
-/// What this module writes into invitations, messages and advertisements, and reads of peers'.
+/// The formats that this module writes into invitations, messages and advertisements, and reads from those of peers.
 @Suite struct FormatTests {
     @Test func contexts() throws {
         for envelope in [
@@ -69,14 +69,15 @@ import Testing
         #expect(told(.found(.embedded, sighting(ids[0], "b", 3))) == [])
         #expect(told(.found(.embedded, sighting(ids[0], "b", 2, port: 2))) == ["-0", "+0"])
         #expect(told(.found(.embedded, sighting(ids[0], "b", 3, port: 2))) == [])
-        // What a program says of itself has changed.
+        // The program's discovery info has changed.
         #expect(told(.found(.embedded, sighting(ids[0], "b", 2, port: 2, room: "hall"))) == ["-0", "+0"])
         #expect(told(.found(.embedded, sighting(ids[0], "b", 3, port: 2, room: "hall"))) == [])
         #expect(told(.reset(.avahi)) == ["-1"])
         #expect(told(.status(DiscoveryStatus(backend: .embedded, state: .unavailable, error: "x"))) == ["!"])
     }
 
-    /// Avahi has come back, and sees what the embedded responder saw before it: of that nothing is left with the node.
+    /// Avahi has returned, and sees the peer that the embedded responder saw before. The reset removes the embedded responder's sighting
+    /// from the node.
     @Test func whatOneBackendSawIsLostThoughAnotherSeesIt() {
         var relay = Relay(serviceType: "my-type")
         func sighting(_ name: String) -> Sighting {

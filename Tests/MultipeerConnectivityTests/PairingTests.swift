@@ -4,12 +4,12 @@ import Testing
 
 @testable import MultipeerConnectivity
 
-/// However invitations, answers and introductions fall, those that come together are one mesh.
+/// In any order of invitations, answers and introductions, connected programs form one mesh.
 @Suite struct PairingTests {
-    /// How many worlds of each kind are played; `EARSHOT_WORLDS` has more of them.
+    /// The number of worlds of each kind; `EARSHOT_WORLDS` sets another number.
     static let worlds = ProcessInfo.processInfo.environment["EARSHOT_WORLDS"].flatMap { UInt64($0) } ?? 1_000
 
-    /// What is wrong with a world in which nothing is left to do.
+    /// Returns the first fault of a world that has come to rest, if there is one.
     private func fault(in world: PairingWorld) -> String? {
         guard world.steps < 100_000 else { return "does not come to rest" }
         for (one, program) in world.programs.enumerated() where program.isAlive {
@@ -40,7 +40,7 @@ import Testing
         return nil
     }
 
-    /// Plays worlds, and names the first one that fails.
+    /// Plays worlds, and reports the first one that fails.
     private func play(_ kind: UInt64, _ make: (UInt64) -> (PairingWorld, (PairingWorld) -> String?)) {
         for number in 0..<Self.worlds {
             var (world, check) = make(kind << 32 | number)

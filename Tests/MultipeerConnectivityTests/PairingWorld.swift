@@ -6,10 +6,10 @@ import Foundation
 /// Programs in one network without sockets: each has its pairing, and a node that treats invitations and sessions as the core does. One seed is one
 /// schedule of all that happens.
 struct PairingWorld {
-    /// What a program does about invitations.
+    /// The invitations that a program accepts.
     enum Acceptance: CaseIterable {
         case all
-        /// Accepts one, and advertises no more.
+        /// Accepts one invitation, and then stops advertising.
         case first
         case none
     }
@@ -23,7 +23,7 @@ struct PairingWorld {
         case introduction(Introduction, SessionID)
     }
 
-    /// What an engine does in order.
+    /// A task that an engine performs in order.
     enum Work {
         case decide((inout Pairing) -> Void)
         case introduced(Introduction, by: Int)
@@ -37,9 +37,9 @@ struct PairingWorld {
         var isAlive = true
         var work: [Work] = []
         var held: [Int: [Introduction]] = [:]
-        /// What was told of each other program since this one began.
+        /// The states of each other program that were reported to this program since it began.
         var told: [Int: [MCSessionState]] = [:]
-        /// The node's part.
+        /// The part of the state that the node keeps.
         var outgoing: [Int: InvitationID] = [:]
         var envelopes: [Int: Envelope] = [:]
         var incoming: [Int: InvitationID] = [:]
@@ -53,7 +53,7 @@ struct PairingWorld {
     private var links: [[[Frame]]]
     private var planned: [(at: Duration, act: (inout PairingWorld) -> Void)] = []
     private var now: Duration = .zero
-    /// Since when something is on its way without a pause.
+    /// The time since which something has been in flight without a pause.
     private var busySince: Duration?
     private var lastID: UInt64 = 0
     private(set) var steps = 0
@@ -79,7 +79,7 @@ struct PairingWorld {
         return self.lastID
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     mutating func plan(after start: Duration = .zero, within time: Duration, _ act: @escaping (inout PairingWorld) -> Void) {
         let at = self.now + start + time * Double.random(in: 0...1, using: &self.random)
@@ -105,7 +105,7 @@ struct PairingWorld {
             self.links[index][other] = []
             self.links[other][index] = []
             if let session = self.programs[other].sessions[index] { self.post(other) { $0.detached(session, id) } }
-            // Of an inviter that is gone.
+            // The invitation of an inviter that is gone is cancelled.
             if let invitation = self.programs[other].incoming.removeValue(forKey: index) {
                 self.post(other) { $0.resolved(invitation, by: id, .incoming, .cancelled) }
             }
@@ -120,7 +120,7 @@ struct PairingWorld {
         self.programs[index].pairing.open(self.programs[index].token)
         for other in self.programs.indices where other != index {
             if let session = self.programs[other].sessions[index] { self.links[other][index].append(.resume(session)) }
-            // On the new connection it is sent again.
+            // The pending invitation is sent again on the new connection.
             if let invitation = self.programs[other].outgoing[index], let envelope = self.programs[other].envelopes[index] {
                 self.links[other][index].append(.invite(invitation, envelope))
             }

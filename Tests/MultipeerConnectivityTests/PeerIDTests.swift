@@ -4,7 +4,7 @@ import Testing
 
 @testable import MultipeerConnectivity
 
-/// Who a peer is, and what of it may leave the machine.
+/// The identity of a peer, and the parts of it that may leave the machine.
 @Suite struct PeerIDTests {
     private func archived(_ peer: MCPeerID) throws -> Data {
         try NSKeyedArchiver.archivedData(withRootObject: peer, requiringSecureCoding: true)
@@ -28,11 +28,11 @@ import Testing
         #expect(archive.range(of: Data("PRIVATE KEY".utf8)) == nil)
         let back = try #require(try self.unarchived(archive))
         #expect(back == peer && back.displayName == "Zoë's host")
-        // The key lies here, so it is our own again.
+        // The key is on this machine, so the peer is our own again.
         #expect(back.identity?.id == peer.id)
         let file = KeyFiles.directory.appendingPathComponent("\(peer.id).pem")
         #expect(try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? NSNumber == 0o600)
-        // One that others can read is none.
+        // A key file that others can read is ignored.
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
         #expect(back.identity == nil && peer.identity != nil)
         try FileManager.default.removeItem(at: file)

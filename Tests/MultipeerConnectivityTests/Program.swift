@@ -3,9 +3,9 @@ import MultipeerConnectivity
 import Synchronization
 import Testing
 
-/// A program that writes down what it is told, and does as the test says.
+/// A program that records its delegate calls, and acts as the test says.
 final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDelegate, MCNearbyServiceBrowserDelegate, @unchecked Sendable {
-    /// What was told, in its order.
+    /// A recorded delegate call.
     enum Told: Equatable {
         case state(MCPeerID, MCSessionState)
         case data(Data, MCPeerID)
@@ -22,7 +22,7 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
     let session: MCSession
     let advertiser: MCNearbyServiceAdvertiser
     let browser: MCNearbyServiceBrowser
-    /// Whether it invites whom it finds, and accepts who asks.
+    /// Whether the program invites every peer that it finds. `accepts` is whether it accepts every invitation.
     let invites: Bool
     let accepts: Bool
     let takesCertificates: Bool
@@ -30,7 +30,7 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
     private let inputs = Mutex<[SendableStream]>([])
     private let progresses = Mutex<[Progress]>([])
     private let places = Mutex<[URL]>([])
-    /// What it answers invitations with, later; `nil` where it answers at once.
+    /// The handlers of invitations that are answered later; `nil` if the program answers immediately.
     private let unanswered = Mutex<[SendableAnswer]?>(nil)
 
     struct SendableStream: @unchecked Sendable { let stream: InputStream }
@@ -65,7 +65,7 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
         self.session.disconnect()
     }
 
-    /// Has it leave invitations unanswered until ``answer()``.
+    /// Leaves invitations unanswered until ``answer()``.
     func holdAnswers() { self.unanswered.withLock { $0 = [] } }
 
     func answer() {
@@ -76,7 +76,7 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
         for answer in held { answer.handler(self.accepts, self.session) }
     }
 
-    // MARK: What it is told
+    // MARK: Delegate calls
 
     private func note(_ told: Told) {
         self.log.withLock { $0.told.append(told) }

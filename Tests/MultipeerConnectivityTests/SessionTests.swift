@@ -179,7 +179,7 @@ import Testing
         #expect(programs.allSatisfy { $0.session.connectedPeers.count == 7 })
     }
 
-    /// Who joins one of them meets all of them, though nobody looks for it.
+    /// A program that joins one of the others is connected to all of them, although only one of them browsed for it.
     @Test func theOthersAreIntroduced() async throws {
         let type = freshType()
         let programs = (0..<4).map { Program("p\($0)", type: type) }
@@ -191,13 +191,13 @@ import Testing
             one.browser.invitePeer(other.peer, to: one.session, withContext: nil, timeout: 20)
         }
         for program in programs { await program.connected(programs.filter { $0 !== program }) }
-        // Each was asked by one at most: the rest came by introduction.
+        // Each program was invited at most once. The other connections came by introduction.
         for program in programs {
             #expect(program.told.count { if case .invited = $0 { true } else { false } } <= 1)
         }
     }
 
-    /// Programs on one machine have one address; each waits for the program's answer, however long that takes.
+    /// Programs on one machine share an address. Each invitation waits for the program's answer, however long that takes.
     @Test func aFullSessionMayWaitForOneAnswer() async throws {
         let type = freshType()
         let host = Program("host", type: type)
@@ -211,7 +211,7 @@ import Testing
         for guest in guests { #expect(!guest.states(of: host).contains(.notConnected)) }
     }
 
-    /// Who only advertises cannot go and look for a peer whose connection is gone.
+    /// A program that only advertises cannot reconnect to a peer whose connection is gone.
     @Test func aPeerThatIsGoneWhenItIsAccepted() async throws {
         let host = Program("host", type: freshType())
         host.holdAnswers()

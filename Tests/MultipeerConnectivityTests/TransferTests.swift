@@ -225,7 +225,7 @@ import Testing
         let above = URL(fileURLWithPath: wanted.hasPrefix("/") ? wanted : "/var/tmp")
         #expect(place.deletingLastPathComponent().standardizedFileURL.path == above.standardizedFileURL.path)
         #expect(place.lastPathComponent.hasPrefix("earshot-\(geteuid())-"), "one that is swept after a crash")
-        // What the program did not move is gone before it hears anything else.
+        // A file that the program did not move is removed before the program's next delegate call.
         try programs[0].session.send(Data("next".utf8), toPeers: [programs[1].peer], with: .reliable)
         await programs[1].until(.data(Data("next".utf8), programs[0].peer))
         #expect(!FileManager.default.fileExists(atPath: place.path))

@@ -1,6 +1,6 @@
 /// A violated invariant of a world.
 package struct Violation: Error, Sendable, CustomStringConvertible {
-    /// The invariants. Those without a check beside their name are checked in `Invariants.swift` and `EndInvariants.swift`.
+    /// The invariants. Invariants without a check beside their name are checked in `Invariants.swift` and `EndInvariants.swift`.
     package enum Invariant: String, Sendable, CaseIterable {
         /// Every call is answered once, in time, and none after the machine has stopped.
         case answers

@@ -223,7 +223,7 @@ extension World {
         }
     }
 
-    /// Decodes received bytes. Those after an end's last frame are ignored.
+    /// Decodes received bytes. Bytes after an end's last frame are ignored.
     private mutating func decode(_ bytes: ByteBuffer, on link: Int, _ side: Int) {
         guard self.links[link].ends[side].isOpen else { return }
         self.links[link].ends[side].decoder.feed(bytes)

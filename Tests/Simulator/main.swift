@@ -4,7 +4,7 @@ import Simulation
 
 // Plays worlds; Tests/simulate builds it, and says how it is used.
 
-/// What is written to standard error; with --trace standard output has the inputs and effects alone.
+/// Writes a line to standard error. With --trace, standard output has only the inputs and effects.
 func say(_ words: String) {
     FileHandles.error.write(words + "\n")
 }
@@ -89,7 +89,7 @@ var simulator = Simulator(nodes: options.nodes, trace: trace)
     exit(status)
 }
 
-// Whatever has failed before.
+// Schedules that failed before are replayed first.
 for path in options.replays {
     guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
         say("simulate: cannot read \(path)")
