@@ -204,7 +204,7 @@ import Testing
         #expect(try await api.call("GET", "/v1/messages?after=-1").code == "invalid-parameter")
     }
 
-    /// What waits for a peer that has never been seen is listed and taken back.
+    /// Queues a message for a peer that was never seen, finds it in the outbox, and cancels it.
     private static func queueForOneAway(_ api: APICaller) async throws {
         let away = String(repeating: "B", count: 51) + "A"
         #expect(try await api.call("PUT", "/v1/peers/\(away)/trust", json: #"{"trust":"trusted"}"#).status == 200)
@@ -221,7 +221,7 @@ import Testing
         #expect(try await api.call("PUT", "/v1/peers/\(away)/trust", json: #"{"trust":"unknown"}"#).status == 200)
     }
 
-    /// bob is let in, and taken out again.
+    /// Adds bob to a group, and removes him again.
     private static func talkInAGroup(_ api: APICaller, with bob: APIServer) async throws {
         let made = try await api.call("POST", "/v1/groups", json: #"{"name":"team","unprotected":true}"#)
         #expect(try made.json["unprotected"] == .bool(true))
@@ -367,7 +367,7 @@ import Testing
         #expect(try answered.json["state"]?.string == "declined")
         let again = try await api.call("POST", "/v1/invitations/\(id)/response", json: #"{"decision":"accept"}"#)
         #expect(again.code == "conflict")
-        // Whom alice asks now does not decide by itself.
+        // carol does not answer automatically, so alice can cancel her invitation.
         let known = try [ConfiguredPeer("127.0.0.1:\(alice.port)")]
         try await APIServer.with("carol", configure: { $0.configuredPeers = known }) { _ in
             let events = alice.node.events.subscribe(since: 0)

@@ -70,7 +70,7 @@ enum APIConnection {
         }
     }
 
-    /// What is said on one connection.
+    /// The requests and answers on one connection.
     struct Conversation {
         fileprivate var iterator: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
         fileprivate let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>

@@ -57,7 +57,7 @@ import Testing
                     #expect(answer.status < 500 || answer.status == 504, "\(method) \(target.prefix(200)): \(answer.text)")
                 }
             }
-            // What was taken is told within the years that every client can read.
+            // An accepted time is shown within the years that every client can parse.
             let row = try await api.call("GET", "/v1/peers/\(Self.peer)")
             #expect(row.status == 200 && APIDocument.shared.faults(row.body, as: "Peer") == [], "\(row.text)")
             #expect(try await api.call("GET", "/v1/status").status == 200)

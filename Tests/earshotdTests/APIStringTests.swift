@@ -6,19 +6,19 @@ import Testing
 
 @testable import earshotd
 
-/// Every string that a caller can give, wherever the document has one, gets what no string should be: the answer is a refusal that changes
-/// nothing, or a success that the document allows; never a fault of the daemon's. A new string joins by being in the document.
+/// Every string that a caller can give according to the document is replaced by hostile values. The answer is a refusal that changes
+/// nothing, or a success that the document allows, and never a fault of the daemon. A new string in the document is tested automatically.
 @Suite(.timeLimit(.minutes(10))) struct APIStringTests {
-    /// Trusted, and never here: what is queued for it waits.
+    /// A trusted peer that is never present: messages that are queued for it wait.
     private static let peer = PeerID(subjectPublicKeyInfo: [7]).description
-    /// A caller that would send it something is refused at once, instead of waiting for it.
+    /// A blocked peer: a call that sends to it is refused immediately, instead of waiting for it.
     private static let blocked = PeerID(subjectPublicKeyInfo: [8]).description
     /// A group of the daemon's own.
     private static let group = "the group"
     private static let someID = "01234567-89ab-cdef-0123-456789abcdef"
     private static let mark = "@@HOSTILE@@"
 
-    /// What is put in a string's place, as bytes: in JSON between the quotes.
+    /// The hostile values for a string in JSON, as the bytes between its quotes.
     private static let inJSON: [[UInt8]] =
         [
             #""#, #"\u0000"#, #"a\u0000b"#, #"\u001b[1A"#, #"\r\nX: y"#, #"\u202egnp.exe"#, #"\u200b"#, #"\u2066a"#, #"\ufeff"#, #"\uffff"#,
@@ -30,7 +30,7 @@ import Testing
             Array(String(repeating: "é", count: 300).utf8),
         ]
 
-    /// The same in a request's target.
+    /// The hostile values in a request's target.
     private static let inTarget: [String] = [
         "", "%00", "a%00b", "%1b%5B1A", "%0d%0aX:%20y", "%e2%80%aegnp.exe", "%e2%80%8b", "%ff", "%c0%af", "%ed%a0%80", "%f4%90%80%80",
         "a%c3", "%", "%z", "%2", "%2e%2e%2f%2e%2e%2fetc%2fshadow", "%2e%2e", "%2e", "%2fetc%2fshadow", "%5c", "%25%30%30", "+", "%20",
@@ -38,7 +38,7 @@ import Testing
         String(repeating: "%c3%a9", count: 300),
     ]
 
-    /// The same in a header's value.
+    /// The hostile values of a header.
     private static let inHeader: [String] = [
         "", "%00", "\u{202E}", "\u{1}", "../..", "bytes=-", "bytes=99999999999999999999-", "18446744073709551616", "-1", "wait=",
         String(repeating: "A", count: 9000),
@@ -70,14 +70,14 @@ import Testing
         return try JSONValue(parsing: text.replacing("\"ID\"", with: "\"\(Self.someID)\"").utf8)
     }
 
-    // MARK: What the document has
+    // MARK: The document
 
     private func resolved(_ value: JSONValue) -> JSONValue {
         guard case .string(let path)? = value["$ref"] else { return value }
         return path.split(separator: "/").dropFirst().reduce(APIDocument.shared.root) { $0[String($1)] ?? .null }
     }
 
-    /// The ways to the strings of a schema, an element of a list as `[]`.
+    /// Returns the paths to the strings of a schema, an element of a list as `[]`.
     private func strings(_ schema: JSONValue, _ way: String = "") -> Set<String> {
         let schema = self.resolved(schema)
         var found: Set<String> = []
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    /// What a parameter has where it is not attacked.
+    /// Returns the value of a parameter that is not attacked.
     private func value(_ name: String) -> String? {
         switch name {
         case "to": Self.blocked
@@ -146,7 +146,7 @@ import Testing
 
     // MARK: The attack
 
-    /// All that a refusal must leave as it is.
+    /// Returns the state that a refusal must not change.
     private func state(_ server: APIServer) async throws -> [String] {
         var all: [String] = []
         for target in [
@@ -158,7 +158,7 @@ import Testing
         return all
     }
 
-    /// Makes one call, and gives its status.
+    /// Makes one call, and returns its status.
     private func strike(
         _ server: APIServer, _ operation: APIDocument.Operation, _ target: String, _ fields: [String] = [], _ body: [UInt8]? = nil
     ) async throws -> Int {
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    /// Strikes with each; what was not taken has changed nothing.
+    /// Makes the call with each hostile value. A refused call must not change anything.
     private func strikes<Hostile>(
         _ server: APIServer, _ what: String, _ all: [Hostile], _ strike: (Hostile) async throws -> Int
     ) async throws -> Int {
@@ -192,7 +192,7 @@ import Testing
     }
 
     @Test func everyStringOfEveryCallIsHostile() async throws {
-        // What is asked of the absent peer does not time out while its state is looked at.
+        // Invitations to the absent peer must not time out while the test compares states.
         try await APIServer.with(configure: { $0.invitationTimeout = .seconds(86_400) }) { server in
             let api = APICaller(path: server.path)
             for (peer, trust) in [(Self.peer, "trusted"), (Self.blocked, "blocked")] {

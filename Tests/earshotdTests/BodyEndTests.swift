@@ -6,10 +6,10 @@ import Testing
 
 @testable import earshotd
 
-/// A file that comes in as a request's body, and whose transfer ends while it does: the caller is answered at once, its connection is closed
-/// in order, and the daemon serves on. It ended the process once: two read one connection.
+/// A file arrives as a request's body, and its transfer ends meanwhile. The caller is answered immediately, its connection is closed in
+/// order, and the daemon continues to serve. This once ended the process, because two readers shared the connection.
 @Suite(.timeLimit(.minutes(2))) struct BodyEndTests {
-    /// Who ends it.
+    /// The cause of the transfer's end.
     enum EarlyEnd: CaseIterable {
         case receiverCancels, callerDeletes, receiverLeaves, senderLeaves, receiverBlocks, stop
     }
@@ -26,7 +26,7 @@ import Testing
                 try await conversation.say(String(repeating: "x", count: 1000))
                 let id = try await Self.begun(bob)
                 try await Self.end(id, kind, alice, bob)
-                // At once: the caller says no more of its body, and nothing moves the clock of the daemon's limits.
+                // The answer is immediate: the caller sends no more of its body, and nothing moves the clock of the daemon's limits.
                 let answer = try await conversation.answer()
                 switch kind {
                 case .receiverCancels, .callerDeletes: #expect(answer.status == 409 && answer.code == "cancelled")
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    /// The receiver's row once some of it has come.
+    /// Returns the id of the receiver's row, after a part of the file has arrived.
     private static func begun(_ bob: APIServer) async throws -> ResourceID {
         let events = bob.node.events.subscribe(since: 0)
         for await event in events {

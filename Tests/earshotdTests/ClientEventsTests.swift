@@ -5,7 +5,7 @@ import Testing
 @testable import Earshot
 @testable import earshotd
 
-/// What happens, as the client's reader of events has it.
+/// The events that the client's reader receives.
 @Suite(.timeLimit(.minutes(2))) struct ClientEventsTests {
     @Test func eventsComeInOrderUntilTheReaderHasEnough() async throws {
         try await APIServer.pair { alice, bob in
@@ -39,14 +39,14 @@ import Testing
         }
     }
 
-    /// What a program waits for, for as long as it runs, holds up nothing else that it asks.
+    /// Calls of a program that wait as long as it runs do not delay its other calls.
     @Test func manyReadersHoldUpNoOtherCall() async throws {
         try await APIServer.with { server in
             try await ControlClient.with(socketPath: server.path) { client in
                 var readers: [ControlEvents] = []
                 while readers.count < 16 { readers.append(try await client.events()) }
                 #expect(try await client.status().value.peerID == server.node.id.description)
-                // Held until here: whoever lets go of one ends its call.
+                // The readers must live until here, because releasing one ends its call.
                 #expect(readers.count == 16)
             }
         }

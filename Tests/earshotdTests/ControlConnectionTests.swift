@@ -136,7 +136,7 @@ import Testing
     }
 }
 
-/// What the handler does with arrivals that wait.
+/// The handler's queue: requests and errors that arrive behind an unanswered request wait in order.
 @Suite struct ControlConnectionHandlerTests {
     /// Counts reads of the socket, and half-closes as a socket does, which an embedded channel cannot.
     private final class Socket: ChannelOutboundHandler {

@@ -60,7 +60,7 @@ import Testing
         #expect(!policy.admits(Caller(userID: 4_000_000, groupID: 78, groups: [5, 76, 78])))
     }
 
-    /// Those of a process at the other end, which here is this one.
+    /// The groups of the process at the other end of a socket, here this process, are those that the kernel reports.
     @Test func theGroupsAreTheKernels() throws {
         var ends: [CInt] = [-1, -1]
         try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)

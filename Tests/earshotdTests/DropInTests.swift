@@ -37,7 +37,7 @@ private func withDropIns<Result>(_ file: String?, _ dropIns: [String: String], _
             #expect(error?.origin == .file(path: "\(path).d/b.conf", line: 3))
             #expect(error?.exitCode == 78)
         }
-        // What a drop-in replaces must be right all the same.
+        // A value that a drop-in replaces must still be valid.
         try withDropIns("[peer]\nport = x\n", ["a.conf": "[peer]\nport = 5000\n"]) { path in
             let error = #expect(throws: SettingsError.self) { try load(flags: .init(config: path)) }
             #expect(error?.origin == .file(path: path, line: 2))

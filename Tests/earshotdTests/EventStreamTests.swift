@@ -8,18 +8,18 @@ import Testing
 
 @testable import earshotd
 
-/// The stream of events on a real socket: where it begins, what it looks like, and who is dropped.
+/// The stream of events on a real socket: its first event, its format, and the readers that are dropped.
 @Suite struct EventStreamTests {
     private typealias Conversation = APIConnection.Conversation
 
-    /// The next event of a stream of lines.
+    /// Returns the next event of a stream of lines.
     private static func event(_ call: inout Conversation) async throws -> JSONValue {
         let chunk = try #require(try await call.chunk())
         #expect(APIDocument.shared.faults(chunk, as: "Event") == [])
         return try JSONValue(parsing: chunk)
     }
 
-    /// Has something happen.
+    /// Causes an event.
     private static func makeEvent(_ server: APIServer) {
         server.node.events.append(.discoveryChanged(DiscoveryStatus(backend: .embedded, state: .running)), at: Date())
     }
@@ -35,7 +35,7 @@ import Testing
                 Self.makeEvent(server)
                 #expect(try await Self.event(&call)["seq"] == .number(6))
             }
-            // Another run's position, and one that this run has not come to: all of this run's events may have been missed.
+            // A position of another run, or one that this run has not reached: the reader may have missed all events of this run.
             for query in ["since=2&epoch=another", "since=4000", "epoch=another"] {
                 try await APIConnection.with(server.path) { call in
                     try await call.ask("GET", "/v1/events?\(query)")
@@ -47,7 +47,7 @@ import Testing
                     #expect(next["seq"]?.number == (gap["seq"]?.number ?? 0) + 1)
                 }
             }
-            // Without a position: from now on.
+            // Without a position, the stream begins with the next event.
             try await APIConnection.with(server.path) { call in
                 try await call.ask("GET", "/v1/events")
                 _ = try await call.head()
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    /// A reader that hangs up while nothing happens is given back at once, not with the next event.
+    /// If a reader hangs up while nothing happens, its place is released immediately, not with the next event.
     @Test(.timeLimit(.minutes(1))) func aReaderThatHangsUpLeavesNothing() async throws {
         try await APIServer.with { server in
             for _ in 0..<20 {
@@ -145,7 +145,7 @@ import Testing
                     #expect(try await call.head().status == 200)
                 }
             }
-            // No event tells of it. Each round trip gives the server time to notice; the time limit ends a wait in vain.
+            // No event reports the release. Each round trip gives the server time to notice; the time limit ends a wait in vain.
             while server.node.events.readers > 0 {
                 #expect(try await APICaller(path: server.path).call("GET", "/v1/status").status == 200)
             }
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    /// Who asks for the head alone reads nothing, and nothing of its connection is kept for reading.
+    /// A HEAD request reads no events, and the server does not count its connection as a reader.
     @Test func aHeadIsNoReader() async throws {
         try await APIServer.with { server in
             try await APIConnection.with(server.path) { call in
@@ -195,8 +195,8 @@ import Testing
         #expect(EventReaders.limit < ControlServer.connectionLimit)
     }
 
-    /// A thousand at once get the same events, and other calls are answered meanwhile. What it costs in memory is measured on a daemon that
-    /// does nothing else (HostileTests).
+    /// A thousand readers at once get the same events, and other calls are answered meanwhile. HostileTests measures the memory on a daemon
+    /// that does nothing else.
     @Test(.timeLimit(.minutes(5))) func aThousandReaders() async throws {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

@@ -7,7 +7,7 @@ import Testing
 @testable import Earshot
 @testable import earshotd
 
-/// What a group is to other things of the API: sessions, trust, blocking, limits and settings.
+/// The effect of groups on other parts of the API: sessions, trust, blocking, limits and settings.
 @Suite(.timeLimit(.minutes(2))) struct GroupRulesAPITests {
     private static func states(_ answer: APIAnswer) throws -> [String?] {
         try answer.json["members"]?.elements.map { $0["state"]?.string } ?? []
@@ -47,7 +47,7 @@ import Testing
 
     @Test func aMessageMayBeUnreliable() async throws {
         try await GroupsAPITests.team { alice, bob, id, servers in
-            // Those who read the events then hear it, and nobody later.
+            // Only callers that read the events at that time receive the message, and none can read it later.
             let events = servers[1].node.events.subscribe()
             let text = #"{"group":"team","body":"now","mode":"unreliable"}"#
             let sent = try await alice.call("POST", "/v1/messages", json: text)
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    /// What settings say of a trusted inviter, and of one that is not.
+    /// The settings answer an invitation from a trusted peer and from one that is not trusted.
     @Test(arguments: [
         (InvitationPolicy.ask, true, "pending"), (.accept, true, "accepted"), (.accept, false, "pending"), (.reject, true, "declined"),
     ])

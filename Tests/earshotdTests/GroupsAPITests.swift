@@ -180,7 +180,7 @@ extension APIServer {
             #expect(try await servers[1].end(of: id) == .left)
             #expect(try await bob.call("GET", "/v1/groups").json["groups"]?.elements == [])
             #expect(try await bob.call("GET", "/v1/groups/team").code == "unknown-group")
-            // What came in the group is still there; its whole id names it.
+            // The messages of the group are still there, and the group's whole id finds them.
             #expect(try await bob.call("GET", "/v1/messages?group=team").code == "unknown-group")
             #expect(try await bob.call("GET", "/v1/messages?group=\(id)").json["messages"]?.elements.count == 1)
             // alice hears of it: as at the start, and yet later than that.
@@ -272,7 +272,7 @@ extension APIServer {
         }
     }
 
-    // MARK: What is refused
+    // MARK: Refusals
 
     @Test func whoIsNotTheCreatorMayNot() async throws {
         try await Self.team(#","closed":true"#) { alice, bob, id, _ in

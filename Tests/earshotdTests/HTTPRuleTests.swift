@@ -9,7 +9,7 @@ import Testing
 
 @testable import earshotd
 
-/// What the server makes of HTTP itself, on a real socket: every answer is a problem, and no other client is disturbed.
+/// The server's rules for HTTP itself, on a real socket: every refusal is a problem document, and no other client is disturbed.
 @Suite struct HTTPRuleTests {
     @Test func headersAndTargets() async throws {
         try await APIServer.with { server in
@@ -161,7 +161,8 @@ import Testing
         }
     }
 
-    /// Whoever is told that an answer is the connection's last asks again for what it had asked behind that: here it is not done too.
+    /// After a connection's last answer, a client repeats the requests that it had sent behind the answered one. The server must therefore
+    /// not perform them.
     @Test func nothingIsDoneBehindTheLastAnswer() async throws {
         try await APIServer.with { server in
             try await APIConnection.with(server.path) { call in
@@ -175,7 +176,7 @@ import Testing
         }
     }
 
-    /// A client that goes while it is waited for, or before its request has ended, is its own affair.
+    /// A client that hangs up while a call waits, or before its request has ended, affects no other client.
     @Test func whoGoesInTheMiddleHarmsNobody() async throws {
         try await APIServer.with { alice in
             let known = try [ConfiguredPeer("127.0.0.1:\(alice.port)")]

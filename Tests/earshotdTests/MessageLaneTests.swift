@@ -26,7 +26,7 @@ import Testing
         text.utf8.withBytes(PlainMessageRequest.find)
     }
 
-    // MARK: What is recognised
+    // MARK: Recognised requests
 
     @Test func whatIsRecognised() {
         let limit = PlainMessageRequest.bodyLimit

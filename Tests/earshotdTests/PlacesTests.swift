@@ -37,8 +37,8 @@ import Testing
         #expect(throws: SettingsError.self) { try nowhere.socket(setting: "/" + String(repeating: "x", count: 107)) }
     }
 
-    /// Who looks after the service by hand gives its state directory, and has none of its unit's variables: an identity that its settings
-    /// name is the service's all the same.
+    /// An administrator who starts the daemon manually with the service's state directory has none of its unit's variables. The service's
+    /// settings apply nevertheless, and so does the identity that they name.
     @Test func theServicesStateHasTheServicesSettings() throws {
         try withFile("[identity]\ncertificate = /etc/earshot/alice.pem\nprivate_key = /etc/earshot/alice.key\n") { path in
             let settings = URL(fileURLWithPath: path).deletingLastPathComponent().path
@@ -59,7 +59,7 @@ import Testing
                 flags: .init(stateDirectory: state, socket: "/s"), environment: [:], isRoot: false, hostName: "kitchen", service: service)
             #expect(try loader.load().settings.node.certificate == "/etc/earshot/alice.pem")
             #expect(try loader.anew().load().settings.node.certificate == "/etc/earshot/alice.pem")
-            // Without settings of its own a service has those of whoever asks, as before.
+            // If the service has no settings of its own, the caller's settings apply, as before.
             try FileManager.default.removeItem(atPath: path)
             #expect(try found(state) == "/h/.config/earshot/earshotd.conf")
             try FileManager.default.createDirectory(atPath: path + ".d", withIntermediateDirectories: false)
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// As `sudo -u earshot earshotd --check-config` looks: that user has no home and no runtime directory, and the settings may be right.
+    /// `sudo -u earshot earshotd --check-config` runs as a user without a home or runtime directory, and the settings may still be valid.
     @Test func whoOnlyLooksNeedsNoPlaces() throws {
         let loader = { SettingsLoader(flags: $0, environment: [:], isRoot: false, hostName: "kitchen") }
         try withFile("[peer]\nport = 47111\n") { path in

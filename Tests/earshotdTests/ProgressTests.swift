@@ -80,14 +80,14 @@ import Testing
             while let row = try await other.next() { rows.append(row) }
             #expect(rows.last?.state == .known(.completed) && rows.last?.direction == .known(.incoming))
             #expect(try await sending.task.value?.state == .known(.completed))
-            // Who comes now has the last state, and no more.
+            // A late reader gets only the last state.
             var late: [Tolerant<ControlAPI.Resource.State>] = []
             for try await row in bob.progress(of: id) { late.append(row.state) }
             #expect(late == [.known(.completed)])
         }
     }
 
-    /// A program that ends its task has cancelled what that sends: both sides hear it.
+    /// If a program cancels the task that sends a file, the transfer is cancelled, and both sides are told.
     @Test func aSendingThatIsCancelledCancelsTheTransfer() async throws {
         try await self.pair { alice, bob, nodes in
             let sending = Sending(alice, to: "bob")

@@ -3,9 +3,9 @@ import Testing
 
 @testable import earshotd
 
-/// Peers choose the names of what they send, which must not come among the daemon's own files.
+/// Peers choose the names of the files that they send. These files must not be stored among the daemon's own.
 @Suite struct ReceivePlaceTests {
-    /// A settings file in a directory of its own, beside which a test puts what it likes.
+    /// A settings file in a directory of its own, in which a test can make further files.
     private struct Bench {
         let config: String
         let place: String
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    /// Its owner may have put the spool on another disk.
+    /// The owner may have moved the spool to another disk.
     @Test func aSpoolThatIsALink() throws {
         try self.withBench("state") { bench in
             try bench.make("state")
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    /// Who looks at the service's settings has another state directory.
+    /// A caller that checks the service's settings has another state directory. The service's state directory is refused all the same.
     @Test func theServicesStateCountsForItsSettings() throws {
         try self.withBench("mine") { bench in
             var bench = bench

@@ -139,7 +139,7 @@ import Testing
         #expect(throws: Never.self) { try load(file: "[resources]\ndirectory = /tmp").checkReceiveDirectory() }
     }
 
-    /// What is not there may be mounted yet; what is no directory, or may only be read, is a fault of the settings.
+    /// A missing directory may still be mounted. A path that is no directory, or that is read-only, is a fault of the settings.
     @Test(arguments: [("/nonexistent/here", true), ("/tmp", false)])
     func aDirectoryThatIsNotThereIsAwaited(directory: String, isAwaited: Bool) throws {
         let why = try load(file: "[resources]\ndirectory = \(directory)").awaitedReceiveDirectory()

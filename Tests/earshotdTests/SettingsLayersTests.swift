@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// What the packaged service has, and what an administrator may put over it.
+    /// The unit of the packaged service sets values, and an administrator may override them.
     @Test func aUnitsWordIsTheWeakest() throws {
         let unit = ["EARSHOT_UNIT_CONTROL_GROUP": "earshot", "EARSHOT_UNIT_DISCOVERY_INFO_ROOM": "hall"]
         func group(_ text: String?, _ variables: [String: String] = [:]) throws -> String? {
@@ -38,12 +38,12 @@ import Testing
         #expect(try group("[control]\ngroup = staff\n") == "staff")
         #expect(try group("[control]\ngroup = staff\n", ["EARSHOT_CONTROL_GROUP": "wheel"]) == "wheel")
         #expect(try group(nil, ["EARSHOT_CONTROL_GROUP": "wheel"]) == "wheel")
-        // Taken back, by the file and by hand; by hand it leaves the file alone.
+        // An empty value in the file or in a variable clears the unit's value. An empty variable does not clear the file's value.
         #expect(try group("[control]\ngroup =\n") == nil)
         #expect(try group("[control]\ngroup =\n", ["EARSHOT_CONTROL_GROUP": "wheel"]) == "wheel")
         #expect(try group(nil, ["EARSHOT_CONTROL_GROUP": ""]) == nil)
         #expect(try group("[control]\ngroup = staff\n", ["EARSHOT_CONTROL_GROUP": ""]) == "staff")
-        // As every other setting.
+        // Every other setting has the same order.
         let text = "[peer]\nname = file\n[discovery.info]\nRoom = file\n"
         try withFile(text) { path in
             let environment = unit.merging(["EARSHOT_UNIT_PEER_NAME": "unit", "EARSHOT_UNIT_LOG_LEVEL": "error"]) { $1 }
@@ -55,7 +55,7 @@ import Testing
         #expect(error?.description == "$EARSHOT_UNIT_PEER_PORT: 'x' is not a whole number from 0 to 65535")
     }
 
-    /// As with every other key.
+    /// An empty value clears a pair as it clears every other key.
     @Test func anEmptyPairTakesBackWhatWasSet() throws {
         func loaded(_ text: String, _ variables: [String: String] = [:]) throws -> SettingsLoader.Result {
             let environment = variables.merging(["EARSHOT_UNIT_DISCOVERY_INFO_ROOM": "hall"]) { $1 }
@@ -65,7 +65,7 @@ import Testing
         let none = try loaded("[discovery.info]\nRoom =\n")
         #expect(none.settings.node.discoveryInfo.isEmpty && none.sources.isEmpty)
         #expect(try loaded("[discovery.info]\nrack = 1\nroom = \"\"\nRACK =\nrack = 2\n").settings.node.discoveryInfo == ["rack": "2"])
-        // By hand it takes back the unit's, and leaves the file alone.
+        // An empty variable clears the unit's pair, and does not clear the file's.
         let empty = ["EARSHOT_DISCOVERY_INFO_ROOM": ""]
         #expect(try loaded("", empty).settings.node.discoveryInfo.isEmpty)
         #expect(try loaded("[discovery.info]\nroom = file\n", empty).settings.node.discoveryInfo == ["room": "file"])
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    /// What `--check-config` prints.
+    /// `--check-config` prints the source of each value.
     @Test func whereEachValueComesFrom() throws {
         try withFile("[peer]\nname = file\nport = 47111\n[log]\nlevel = error\n[discovery.info]\nRack = 1\u{200B}\n") { path in
             let loaded = try load(
@@ -165,7 +165,7 @@ import Testing
 }
 
 @Suite struct SettingsChangesTests {
-    /// What the settings say of groups reaches the node, at once.
+    /// The settings about groups reach the node without a restart.
     @Test func theNodeHearsOfGroups() throws {
         let settings = try load(file: "[groups]\ninvitations = accept\nfiles = ask\n")
         #expect(settings.node.groupInvitations == .accept && settings.node.groupFiles == .ask)
@@ -181,7 +181,7 @@ import Testing
         #expect(try load(file: "# moved\n" + text).changes(from: load(file: text)) == SettingsChanges(changed: [], needsRestart: []))
     }
 
-    /// As certificate tools do it: the daemon goes on with what it has read at its start.
+    /// Certificate tools replace files under the same path. The daemon continues with the contents that it read at its start.
     @Test func whatIsRenewedUnderTheSamePathIsNamed() throws {
         try withFile("") { path in
             let (certificate, authority) = (path + ".pem", path + ".ca")
@@ -197,7 +197,7 @@ import Testing
             #expect(try read().changes(from: started) == SettingsChanges(changed: [names[0]], needsRestart: [names[0]]))
             try FileManager.default.removeItem(atPath: authority)
             #expect(try read().changes(from: started).needsRestart == names)
-            // With each reload, until the daemon is started again.
+            // Each reload names the keys, until the daemon restarts.
             #expect(try read().changes(from: read().applied(to: started)).needsRestart == names)
         }
     }
@@ -214,7 +214,7 @@ import Testing
                 "control.group",
             ])
         #expect(new.changes(from: new) == SettingsChanges(changed: [], needsRestart: []))
-        // What is left after all that can be taken up has been.
+        // After the changes that can be applied, only those that need a restart remain.
         let rest = new.changes(from: new.applied(to: running))
         #expect(rest.changed == rest.needsRestart && rest.needsRestart == changes.needsRestart)
     }

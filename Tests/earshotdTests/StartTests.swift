@@ -2,7 +2,8 @@ import Testing
 
 @testable import earshotd
 
-/// What a start makes of settings that are right and name what is not there yet: an exit with 78 would keep the service down for good.
+/// A start with valid settings that name a group or directory that does not exist yet: an exit with 78 would keep the service down
+/// permanently.
 @Suite struct StartTests {
     private func start(_ text: String) throws -> Daemon {
         try withFile(text) { path in
@@ -13,7 +14,7 @@ import Testing
         }
     }
 
-    /// How `--check-config` and a reload see the same settings.
+    /// Returns the error with which `--check-config` and a reload refuse the same settings.
     private func refusal(_ text: String) -> SettingsError? {
         #expect(throws: SettingsError.self) { try withFile(text) { try load(flags: .init(config: $0)).check() } }
     }

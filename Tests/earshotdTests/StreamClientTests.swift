@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    /// What takes no more is an error that says so.
+    /// If the output descriptor cannot take more bytes, the error says so.
     @Test func aDescriptorThatTakesNothing() async throws {
         try await APIServer.pair(encryption: .none) { alice, bob in
             try await alice.agree(with: bob)
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    /// Its data connection is lost under way: the rest comes another way, and nothing twice.
+    /// The stream's data connection is lost meanwhile: the rest arrives over another connection, and no byte arrives twice.
     @Test func itsDataConnectionIsLost() async throws {
         try await APIServer.pair(encryption: .none) { alice, bob in
             try await alice.agree(with: bob)

@@ -6,12 +6,13 @@ import Testing
 @testable import earshotd
 @testable import manual
 
-/// Every `earshot` and `earshotd` that a person is told to type, held to the programs' own grammar; `Tests/documentation/check` types them.
+/// Every `earshot` and `earshotd` command in the documents is checked against the programs' own grammar. `Tests/documentation/check` runs
+/// them.
 @Suite struct CommandTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    /// The documents by their paths.
+    /// Returns the documents with their file names.
     private static func documents() throws -> [(name: String, text: String)] {
         let files = FileManager.default.enumerator(at: Self.root.appending(path: "Sources"), includingPropertiesForKeys: nil)
         let articles = (files?.compactMap { $0 as? URL } ?? []).filter { $0.pathExtension == "md" }
@@ -20,7 +21,7 @@ import Testing
         }
     }
 
-    /// What stands after `$` in blocks, and between backticks everywhere else.
+    /// Returns the commands in a text: after `$` in blocks, and between backticks everywhere else.
     private static func commands(in text: String) -> [String] {
         let parts = text.components(separatedBy: "\n```")
         var found: [String] = []
@@ -35,7 +36,7 @@ import Testing
         return found
     }
 
-    /// The simple commands of a line of the shell, as words.
+    /// Returns the simple commands of a shell line, as words.
     private static func words(of line: String) -> [[String]] {
         var commands: [[String]] = [[]]
         var word: String?

@@ -4,14 +4,14 @@ import Testing
 
 @testable import manual
 
-/// What a newcomer sees first.
+/// The README, which a newcomer reads first.
 @Suite struct ReadmeTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
     private static func read(_ path: String) throws -> String { try String(contentsOf: Self.root.appending(path: path), encoding: .utf8) }
 
-    /// The picture in the README: small, of its own, and never without its text.
+    /// The picture in the README is small, loads nothing from elsewhere, and has a title.
     @Test func thePictureLoadsNothing() throws {
         let picture = try Self.read("Config/recording.svg")
         #expect(XMLParser(data: Data(picture.utf8)).parse())
@@ -22,12 +22,12 @@ import Testing
         #expect(try Self.read("README.md").contains("](Config/recording.svg)"))
     }
 
-    /// Five minutes: what is longer belongs into an article.
+    /// The README takes five minutes to read. Longer text belongs in an article.
     @Test func theReadmeIsShort() throws {
         #expect(try Self.read("README.md").split(separator: "\n", omittingEmptySubsequences: false).count <= 151)
     }
 
-    /// What a page or a catalogue names is there.
+    /// Every file and manual page that the README names exists.
     @Test func whatTheReadmeNamesIsThere() throws {
         let readme = try Self.read("README.md")
         for match in readme.matches(of: /\]\(([^)]+)\)/) {
