@@ -144,7 +144,7 @@ import Testing
 }
 
 extension Archive where Value == ArchiveTests.Settings {
-    /// Another program has put its archive there.
+    /// Replaces the archive that another program has put at the path.
     fileprivate func expectWritten(over path: String, _ value: Value) throws {
         try FileManager.default.removeItem(atPath: path)
         try self.write(value)

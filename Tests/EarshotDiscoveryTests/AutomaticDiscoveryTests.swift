@@ -5,7 +5,7 @@ import Testing
 
 @testable import EarshotDiscovery
 
-/// A clock that stands still until a test moves it.
+/// A clock that only a test advances.
 private final class ManualClock: Clock, Sendable {
     struct Instant: InstantProtocol {
         var offset: Duration
@@ -163,7 +163,7 @@ private final class FakeBackend: Sendable {
         }
     }
 
-    /// It came back before its time was up.
+    /// Avahi answers again before its deadline.
     @Test func anAvahiThatAnswersAgainIsKept() async throws {
         let discovery = self.discovery(avahiIsConceivable: true)
         try await withThrowingTaskGroup(of: Void.self) { group in

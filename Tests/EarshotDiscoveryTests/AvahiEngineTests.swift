@@ -267,7 +267,7 @@ private final class Reports: Sendable {
         #expect(self.reports.takeEvents().last == self.status(.running))
     }
 
-    /// libavahi-client has one code for a bus that says nothing and for one that refuses: a refusal comes at once.
+    /// libavahi-client has one code for a bus that does not answer and for a bus that refuses. Only a refusal arrives immediately.
     @Test func aRefusalIsToldFromSilenceByItsTime() {
         let failure = AvahiFailure(code: ErrorCode.dbus, attempt: "browse the network")
         let refused = failure.after(DiscoveryLimits.callPatience - .milliseconds(1))
@@ -316,7 +316,7 @@ private final class Reports: Sendable {
         #expect(self.link.takeCalls() == ["open alice"])
     }
 
-    /// Avahi says of an instance that it is ours by its name, and says it once: it may be the one that had the name before.
+    /// Avahi reports once, by the name, that an instance is ours. The instance may belong to the peer that had the name before.
     @Test func whoHadTheNameBeforeIsAPeer() {
         let engine = self.upWithBob()
         let keys = ["alice", "Alice", "alice #2"].map { Sighting.Key(instanceName: $0, interfaceIndex: 1, overIPv6: $0 == "Alice") }
@@ -327,13 +327,13 @@ private final class Reports: Sendable {
         _ = engine.work(now: .zero)
         let calls = self.link.takeCalls()
         #expect(Set(calls.filter { $0.hasPrefix("open") }) == ["open alice", "open Alice"])
-        // It was ours after all.
+        // The instance was ours after all.
         self.link.signals = [.disappeared(keys[0])]
         _ = engine.work(now: .zero)
         #expect(self.link.takeCalls() == ["close alice", "unfollow alice"])
     }
 
-    /// Its machine was switched off: what Avahi remembers for over an hour is its name alone.
+    /// The peer's machine was switched off. Avahi remembers its name for over an hour, and nothing else.
     @Test func resolverFailures() {
         let engine = self.upWithBob()
         self.link.signals = [self.resolved()]
@@ -348,7 +348,7 @@ private final class Reports: Sendable {
             now += DiscoveryLimits.resolverRetryLimit
             _ = engine.work(now: now)
         }
-        // It is switched on again before its name is forgotten.
+        // The machine is switched on again before Avahi forgets the name.
         _ = self.reports.take()
         self.link.signals = [self.resolved()]
         _ = engine.work(now: now)

@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    /// The next name after a collision fits as well, whatever it has to lose for that.
+    /// The next name after a collision fits too, even if it must be shortened for that.
     @Test func alternativesFit() throws {
         var name = String(repeating: "é", count: DiscoveryLimits.instanceNameBytes / 2)
         for _ in 0..<12 {
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// One that is not among them may be new, and is looked for sooner.
+    /// An unknown interface may be new, so the interfaces are read again sooner.
     @Test func interfacesAreReadAnew() {
         func interface(_ index: Int32) -> NetworkInterface {
             NetworkInterface(index: index, name: "eth\(index)", isLoopback: false, isUsable: true, addresses: [])

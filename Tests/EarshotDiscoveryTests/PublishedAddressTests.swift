@@ -2,7 +2,7 @@ import Testing
 
 @testable import EarshotDiscovery
 
-/// Which of the machine's addresses the embedded responder publishes.
+/// The selection of the machine's addresses that the embedded responder publishes.
 @Suite struct PublishedAddressTests {
     private func interface(_ index: Int32, _ count: Int, isUsable: Bool = true) -> NetworkInterface {
         NetworkInterface(

@@ -2,9 +2,9 @@ import EarshotSafety
 import Foundation
 import Testing
 
-/// The second line of defence alone: what a program without the first one would do with a peer's names, on a thread that is confined.
+/// The second line of defence alone: a confined thread uses a peer's names without the checks of the first one.
 @Suite(.enabled(if: Confinement.isAvailable, "skipped: this kernel has no Landlock")) struct ConfinementTests {
-    /// Runs on a thread of its own, since a thread stays confined for good.
+    /// Runs on a thread of its own, because a thread stays confined permanently.
     private func confined<Value: Sendable>(
         to places: [Confinement.Place], _ work: @escaping @Sendable () -> Value
     ) async throws -> Value {
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// As no code of ours does it: the peer's string behind a slash. The errno, 0 where it worked.
+    /// Appends the peer's string to a directory after a slash, as no code of ours does. Returns the errno, or 0 if it worked.
     private static func write(_ name: String, below directory: String) -> CInt {
         let descriptor = open("\(directory)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         guard descriptor >= 0 else { return errno }

@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// Blocks of zeros become holes, wherever pieces end, and the length is that of what was written.
+    /// Blocks of zeros become holes, wherever pieces end, and the file has the length of the written bytes.
     @Test func blocksOfZerosBecomeHoles() throws {
         var content = [UInt8](repeating: 0, count: 1 << 20)
         for index in [0, 4095, 4096 * 100, 4096 * 100 + 4095] { content[index] = 1 }

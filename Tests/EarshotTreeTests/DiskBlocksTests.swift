@@ -113,7 +113,7 @@ import Testing
         return sum
     }
 
-    /// On the file system of the temporary files, whatever that is, what it takes is within what is set aside, on the way too.
+    /// On the file system of the temporary files, of any kind, a tree takes no more than its reserved space, also while it is written.
     @Test(arguments: Self.shapes) func aDiskTakesNoMore(_ shape: String) throws {
         let scratch = try TreeScratch()
         try scratch.make("t")
@@ -121,7 +121,7 @@ import Testing
         let blocks = DiskBlocks(size: try directory.blockSize())
         let manifest = try Self.manifest(Self.entries(shape))
         let room = manifest.room(on: blocks)
-        // Its list, and what the spool has beside it, lie elsewhere.
+        // The tree's list and the spool's files are stored elsewhere.
         let beside = blocks.tree(UInt64(manifest.bytes.count))
         let writer = TreeWriter(into: directory, size: manifest.size, on: blocks)
         _ = try manifest.bytes.withUnsafeBytes { try writer.write($0) }
@@ -183,7 +183,7 @@ import Testing
         #expect(shares)
     }
 
-    /// While it comes it is there once, and what has not come takes nothing.
+    /// While a list arrives, memory holds it once, and the missing part takes no memory.
     @Test func aListThatComesIsNotHeldTwice() throws {
         let scratch = try TreeScratch()
         let manifest = try Self.manifest(Self.entries("empty files"))

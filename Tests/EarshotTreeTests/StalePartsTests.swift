@@ -95,7 +95,7 @@ import Testing
         #expect(try self.names() == (names + ["precious", link, pipe]).sorted())
     }
 
-    /// A peer chose the name: what was received and fetched under it is no part.
+    /// If a peer chose a name like a part's, a file or tree that was published under it is no part.
     @Test func whatWasFetchedUnderSuchANameStays() throws {
         let (name, other) = (try self.partName(), try self.partName())
         let file = try TemporaryFile(in: try self.scratch.directory(), named: true)
@@ -113,7 +113,7 @@ import Testing
         #expect(try self.names() == [name, other, "source"].sorted())
     }
 
-    /// Another user could have put anything there under such a name.
+    /// If other users may write to the directory, they could have made any file with such a name.
     @Test func nothingGoesWhereOthersMayWrite() throws {
         let file = try self.partName()
         try self.scratch.put(file, "half a file")

@@ -85,8 +85,8 @@ import Testing
         }
     }
 
-    /// Where the file system takes two names for one, as many do that do not tell capital letters, the second entry finds the first: that
-    /// is told, and not written over.
+    /// If a file system treats two names as one, as many do for upper and lower case, the second entry finds the first. The writer reports
+    /// an error, and does not overwrite the first entry.
     @Test(arguments: ["file", "directory", "link"]) func noEntryTakesThePlaceOfAnother(_ kind: String) throws {
         let scratch = try TreeScratch()
         for place in ["from", "to"] {
@@ -134,7 +134,7 @@ import Testing
         #expect(try shared(0o2700) == [0o700, 0o600, 0o700, 0o700])
     }
 
-    /// Its mode shows what the list's users and groups may do at most, in the place of its own group's rights.
+    /// With an access list, the group bits of a mode show the mask of the listed users and groups instead of the owning group's rights.
     @Test func aListOfRightsGivesTheGroupNone() throws {
         let scratch = try TreeScratch()
         try scratch.make("from/shared")
@@ -202,7 +202,7 @@ import Testing
         #expect(access("\(scratch.path)/kept/file", F_OK) == 0)
     }
 
-    /// As where one comes into the place of a directory while that is being removed.
+    /// A link can take the place of a directory while the directory is being removed.
     @Test func whatALinkLeadsToKeepsItsPermissions() throws {
         let scratch = try TreeScratch()
         for name in ["kept", "own"] {
@@ -216,7 +216,7 @@ import Testing
         #expect(try scratch.directory("own").status().mode == 0o700)
     }
 
-    /// A directory that may not be entered, nor written to, has its permissions back for that.
+    /// The removal gives permissions to a directory that may not be entered or written to.
     @Test func removalOpensWhatIsClosed() throws {
         let scratch = try TreeScratch()
         try scratch.make("gone/closed/deeper/deepest")
@@ -340,7 +340,7 @@ private func setListOfRights(
     _ path: UnsafePointer<CChar>, _ name: UnsafePointer<CChar>, _ value: UnsafeRawPointer, _ size: Int, _ flags: CInt
 ) -> CInt
 
-/// One thread tells another that it is over.
+/// A flag with which one thread tells another that it has ended.
 private final class Flag: @unchecked Sendable {
     // Both sides hold the lock.
     private let condition = NSCondition()

@@ -27,7 +27,7 @@ enum TreeFixtures {
 
     static let root = Self.directory("", in: 0)
 
-    /// Header and entries as they are, whatever rules they break.
+    /// Returns the encoded header and entries without checks, even if they break the rules.
     static func raw(_ entries: [TreeEntry], count: Int? = nil, data: UInt64? = nil) -> [UInt8] {
         var body: [UInt8] = []
         for entry in entries { entry.encode(into: &body) }

@@ -71,7 +71,7 @@ import Testing
         #expect(machine.sent(self.answer(0)) == .send)
     }
 
-    /// A side that invites and withdraws faster than answers come has more of its own under way than it remembers.
+    /// A side that invites and withdraws faster than answers arrive has more pending invitations than it remembers.
     @Test func answersToForgottenInvitationsAreLate() throws {
         let count = UInt64(ConnectionStateMachine.GroupInvitationTable.remembered) + 2
         var machine = self.machine

@@ -213,7 +213,7 @@ import Testing
         #expect(rewritten.count == 8)
         #expect(rewritten.count(where: ProofVerifier.isValid) == 1)
         #expect(WireError.preferenceRewritten.code == .downgradeDetected)
-        // Another's key is no rewriting.
+        // A signature by another key is not evidence of rewriting.
         var forged = rewritten
         for index in forged.indices { forged[index].signature = try one.sign(forged[index].input) }
         #expect(!forged.contains(where: ProofVerifier.isValid))

@@ -4,7 +4,7 @@ import Foundation
 import NIOCore
 import Testing
 
-/// The vectors of the machines: frames in, verdicts out. Each is run from the published bytes.
+/// The vectors of the machines: frames in, verdicts out. The tests run each vector from the published bytes.
 @Suite struct MachineVectorTests {
     private typealias Step = Vectors.Connection.Step
 

@@ -3,7 +3,7 @@ import EarshotWire
 import NIOCore
 import Testing
 
-/// One whole connection, byte by byte: made by the machines of both sides, of which neither may find a fault with the other.
+/// One whole connection, byte by byte. The machines of both sides make it, and neither may report a violation.
 struct Trace: Codable, Equatable {
     struct Side: Codable, Equatable {
         let name: String
@@ -27,7 +27,7 @@ struct Trace: Codable, Equatable {
     var sides: [Side] = []
     var steps: [Step] = []
 
-    /// As the specification shows it: each step's words, and under them its bytes, the header apart from its payload.
+    /// The trace in the form of the specification: each step's words, then its bytes, the header apart from the payload.
     var text: String {
         self.steps.map { step in
             var lines = ["\(step.connection), \(step.from): \(step.frame)\(step.note.isEmpty ? "" : " - \(step.note)")"]

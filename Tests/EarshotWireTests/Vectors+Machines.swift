@@ -14,7 +14,7 @@ extension Vectors {
             let hex: String
             /// `deliver`, `ignore`, `reply` or `violation` of what was received; `send` or `drop` of what is about to be sent.
             let verdict: String
-            /// The frame that answers at once.
+            /// The frame that answers immediately.
             var reply: String?
         }
         let name: String

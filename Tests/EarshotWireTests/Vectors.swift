@@ -54,7 +54,7 @@ enum Vectors {
             /// The hello's payload.
             let hello: String
             let proofInput: String
-            /// One of many that verify: ECDSA is randomised.
+            /// One of many valid signatures, because ECDSA is randomised.
             let signature: String
             /// All bytes that this side sends, preamble included.
             let sends: String

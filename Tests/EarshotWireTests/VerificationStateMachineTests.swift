@@ -53,12 +53,12 @@ import Testing
         #expect(ours?.utf8.count == 6)
     }
 
-    /// A man in the middle has two transcripts, and hands the frames on as they are: the commitment is bound to one of them.
+    /// A man in the middle has two transcripts, and forwards the frames unchanged. The commitment is bound to one transcript.
     @Test func aTranscriptThatDiffersIsNoticed() throws {
         let other = Transcript(initiatorHello: [1], responderHello: [3], transport: .tls)
         let (ours, theirs) = try self.compare(self.sides(other))
         #expect(ours != nil && theirs == nil)
-        // One that makes commitments of its own for the other side has digits of its own.
+        // If the attacker makes its own commitments for the other side, the digits of the two sides differ.
         #expect(
             VerificationDigits.digits(Self.transcript, beginner: Self.nonce, answerer: Self.otherNonce)
                 != VerificationDigits.digits(other, beginner: Self.nonce, answerer: Self.otherNonce))
@@ -130,7 +130,7 @@ import Testing
         let ended = high.end(reason)
         let end = try #require(ended)
         #expect(low.received(end) == .ended(reason))
-        // A new one may follow at once.
+        // A new attempt may follow immediately.
         let again = try self.frame(low.start(id: self.id(4), nonce: Self.nonce))
         #expect(high.received(again) == .requested)
     }

@@ -1,14 +1,15 @@
 package import APIDocument
 import Foundation
 
-/// The laws that the values of every model obey, whichever library it belongs to: equality is an equivalence, equal values hash equally, and what
-/// is written is read back with every field. Each law gives what is wrong with it, in words: nothing where it holds.
+/// The laws that the values of every library's models obey: equality is an equivalence, equal values hash equally, and decoding restores
+/// every encoded field. Each law returns the faults in words, and none if it holds.
 package struct ValueLaws<Value: Codable & Hashable> {
     private let encode: (Value) throws -> [UInt8]
     private let decode: ([UInt8]) throws -> Value
     private let compared: (JSONValue) -> JSONValue
 
-    /// How values are written and read, and what of their JSON makes them equal: all of it, unless another part is named.
+    /// Creates the laws from functions that encode and decode a value. `compared` returns the part of the JSON that equality compares, by
+    /// default all of it.
     package init(
         encode: @escaping (Value) throws -> [UInt8], decode: @escaping ([UInt8]) throws -> Value,
         compared: @escaping (JSONValue) -> JSONValue = { $0 }

@@ -4,11 +4,11 @@ import Synchronization
 
 @testable import MultipeerConnectivity
 
-/// The network's announcements within this process: what one advertises, those that browse for the type see on loopback.
+/// The network's announcements within this process: each browser of a type sees the advertisers of that type on loopback.
 final class Air: Sendable {
     static let shared = Air()
 
-    /// Has the module discover by it; the same for all tests of the process, which keep apart by their service types.
+    /// Makes the module discover through the air. All tests of the process share it, and are separated by their service types.
     static let isUsed: Bool = {
         EngineOwner.makeDiscovery.withLock { $0 = { AirDiscovery(Air.shared) } }
         return true

@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    /// One of a mesh is killed, while invitations of its peers are valid that they made when they were connected already.
+    /// A program of a mesh is killed, while invitations that its peers made after they were connected are still valid.
     @Test func oneIsKilled() {
         self.play(5) { seed in
             var world = self.world(seed, 2...5, [.all])
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    /// One of a mesh is killed and starts again; it invites, or those invite that find it.
+    /// A program of a mesh is killed and starts again. It invites the others, or the others that find it invite it.
     @Test func oneStartsAgain() {
         self.play(4) { seed in
             var world = self.world(seed, 2...5, [.all])
@@ -137,7 +137,7 @@ import Testing
                     for (index, program) in world.programs.enumerated() {
                         guard program.sessions.count == world.programs.count - 1 else { return "p\(index) is not together with all" }
                         let told = program.told[0] ?? []
-                        // Each process of the other's is told of.
+                        // Each process of the restarted program is reported separately.
                         for (before, after) in zip(told, told.dropFirst()) where before == .connected && after != .notConnected {
                             return "p\(index) was told \(told) of the one that started again"
                         }

@@ -3,8 +3,8 @@ import Foundation
 
 @testable import MultipeerConnectivity
 
-/// Programs in one network without sockets: each has its pairing, and a node that treats invitations and sessions as the core does. One seed is one
-/// schedule of all that happens.
+/// Programs in one network without sockets: each has its pairing, and a node that treats invitations and sessions as the core does. A seed
+/// determines the schedule of all events.
 struct PairingWorld {
     /// The invitations that a program accepts.
     enum Acceptance: CaseIterable {
@@ -58,7 +58,7 @@ struct PairingWorld {
     private var lastID: UInt64 = 0
     private(set) var steps = 0
 
-    /// How long what is on its way may take, and all that comes of it.
+    /// The longest time for everything in flight, with all its consequences.
     static let latency: Duration = .milliseconds(500)
 
     static let ids: [PeerID] = (0..<8).compactMap { number in PeerID(subjectPublicKeyInfo: [UInt8(number)]) }

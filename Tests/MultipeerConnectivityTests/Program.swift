@@ -128,7 +128,7 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
     var data: [Data] { self.told.compactMap { if case .data(let data, _) = $0 { data } else { nil } } }
     var streams: [InputStream] { self.inputs.withLock { $0.map(\.stream) } }
     var progress: [Progress] { self.progresses.withLock { $0 } }
-    /// Where resources were when it was told of them.
+    /// The places of resources when the program was told of them.
     var files: [URL] { self.places.withLock { $0 } }
 
     func session(_ session: MCSession, peer peerID: MCPeerID, didChange state: MCSessionState) { self.note(.state(peerID, state)) }

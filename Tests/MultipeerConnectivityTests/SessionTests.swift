@@ -56,7 +56,7 @@ import Testing
         await alice.until(.data(Data("now".utf8), bob.peer))
     }
 
-    /// A program sends on any thread: what is longer than a message comes in one piece all the same.
+    /// A program may send on any thread. Data that is longer than a message still arrives in one piece.
     @Test func twoThreadsSendAtOnce() async throws {
         let programs = await mesh(2)
         let (one, other) = (programs[0], programs[1])
@@ -99,11 +99,11 @@ import Testing
         #expect(code(Data(), [bob.peer, MCPeerID(displayName: "x")]) == .notConnected)
         #expect(code(Data(count: 1 << 20), [bob.peer], .unreliable) == nil)
         #expect(code(Data(count: (1 << 20) + 1), [bob.peer], .unreliable) == .invalidParameter)
-        // The most at once, while nothing else is under way; then not a byte more until the program there has taken some.
+        // The largest data may be sent while nothing else is in flight. Then no byte is accepted until the receiver has taken some.
         #expect(code(whole, [bob.peer]) == nil)
         #expect(code(Data([1]), [bob.peer]) == .unavailable)
         await bob.until { $0.contains { if case .data(let data, _) = $0 { data.count == whole.count } else { false } } }
-        // Its sender hears of it a moment later.
+        // The sender learns of that a moment later.
         while code(Data([1]), [bob.peer]) == .unavailable { await Task.yield() }
         await bob.until(.data(Data([1]), alice.peer))
     }
@@ -166,7 +166,7 @@ import Testing
         }
     }
 
-    /// How long eight peers in one process need to be one mesh, and what each takes: figures for the log.
+    /// The time that eight peers in one process need to form a mesh, and the resources that each takes: figures for the log.
     @Test func eightInOneProcess() async throws {
         func memory() throws -> Int {
             let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
@@ -306,7 +306,7 @@ import Testing
         #expect(host.states(of: silent) == [.notConnected, .connecting, .connected], "it was not together with the host before")
     }
 
-    /// One peer id in several sessions; two ids are together in one of them.
+    /// One peer id is in several sessions, and two ids share one of them.
     @Test func severalSessionsOfOnePeer() async throws {
         let type = freshType()
         let alice = Program("alice", type: type)

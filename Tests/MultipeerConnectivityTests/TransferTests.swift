@@ -129,7 +129,7 @@ import Testing
         #expect(throws: MCError(.notConnected)) { try self.output("x", from: programs[0], to: programs[1]) }
     }
 
-    /// It has written nothing, and hears of it all the same.
+    /// The writer is told that the peer left, although it has written nothing.
     @Test func aStreamWhosePeerLeavesWhileItsWriterIsAtRest() async throws {
         let programs = await mesh(2)
         nonisolated(unsafe) let output = try self.output("rest", from: programs[0], to: programs[1])
@@ -140,7 +140,7 @@ import Testing
         #expect(output.streamStatus == .error)
     }
 
-    /// A reader that closes the stream, while the writer has written all that it has.
+    /// A reader closes the stream after the writer has written all its data.
     @Test func aStreamWhoseReaderGoesWhileItsWriterIsAtRest() async throws {
         let programs = await mesh(2)
         nonisolated(unsafe) let output = try self.output("rest", from: programs[0], to: programs[1])
@@ -270,7 +270,7 @@ import Testing
         #expect(receiver.progress.count == 1)
     }
 
-    /// Has a program receive of one that disconnects in the middle.
+    /// Starts a transfer to a program, and disconnects the sender in the middle.
     private func receiveOfLeaving(_ url: URL) async throws -> (Program, MCPeerID) {
         let programs = await mesh(2)
         programs[0].session.sendResource(at: url, withName: "big", toPeer: programs[1].peer)
@@ -279,7 +279,7 @@ import Testing
         return (programs[1], programs[0].peer)
     }
 
-    /// Has a program receive of a node that ends in the middle without leaving the session.
+    /// Starts a transfer to a program from a node that ends in the middle without leaving the session.
     private func receiveOfLost(_ url: URL) async throws -> (Program, MCPeerID) {
         let host = Program("host", type: freshType())
         host.advertiser.startAdvertisingPeer()

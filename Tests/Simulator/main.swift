@@ -31,7 +31,7 @@ enum FileHandles {
 }
 
 struct Options {
-    /// How long it plays, or how many worlds; where neither is given, the seed's one world is all.
+    /// The time to play. If neither `seconds` nor `worlds` is given, only the seed's world is played.
     var seconds: Int?
     var worlds: Int?
     var seed: UInt64?

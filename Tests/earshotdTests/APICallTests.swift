@@ -260,7 +260,7 @@ import Testing
         #expect(try await api.call("DELETE", "/v1/streams/\(id)").status == 404)
         #expect(try await api.call("POST", "/v1/streams?to=bob&name=a%01", [type], body: content).code == "invalid-parameter")
         #expect(try await api.call("GET", "/v1/streams/next/content?timeout_seconds=0").code == "timed-out")
-        // bob opens, and alice's callers take: one by the id, one whatever comes.
+        // bob opens two streams. One caller of alice takes the next stream, and the other takes a stream by its id.
         for path in ["next", nil] {
             let body = AsyncThrowingStream<ByteBuffer, any Error> { feed in
                 feed.yield(ByteBuffer(bytes: content))
@@ -278,7 +278,7 @@ import Testing
         await #expect { try await writer.value } throws: { ($0 as? EarshotError)?.code == .cancelled }
     }
 
-    /// The stream that waits to be accepted, once there is one.
+    /// Returns the id of the stream that waits to be accepted, once there is one.
     private static func waitingStream(_ api: APICaller) async throws -> String {
         while true {
             let rows = try await api.call("GET", "/v1/streams").json["streams"]?.elements ?? []
@@ -313,7 +313,7 @@ import Testing
         #expect(try await api.call("GET", "/v1/resources/\(id)/content").code == "conflict")
         #expect(try await api.call("DELETE", "/v1/resources/\(id)").status == 204)
         #expect(try await api.call("DELETE", "/v1/resources/\(id)").status == 404)
-        // One that the receiver cannot have finished yet is cancelled.
+        // A transfer that the receiver cannot have finished yet is cancelled.
         let large = "\(bob.place)/large"
         #expect(FileManager.default.createFile(atPath: large, contents: nil))
         let handle = try #require(FileHandle(forWritingAtPath: large))
@@ -343,9 +343,9 @@ import Testing
         #expect(try await api.call("PUT", "/v1/peers/bob/trust", json: #"{"trust":"unknown"}"#).status == 200)
     }
 
-    /// bob asks, alice answers; alice asks and thinks better of it.
+    /// bob invites alice, and alice answers. Then alice invites carol, and cancels the invitation.
     private static func answer(_ alice: APIServer, _ bob: APIServer, _ seen: SeenAnswers) async throws {
-        // bob hears a moment later that alice has left; until then there is nothing to ask for.
+        // bob learns a moment later that alice has left. Until then there is no reason for an invitation.
         let parted = bob.node.events.subscribe(since: 0)
         for await event in parted {
             if case .sessionChanged(_, ended: true) = event.kind { break }

@@ -18,7 +18,7 @@ struct APIAnswer: Sendable {
     var code: String? { (try? self.json)?["code"]?.string }
 }
 
-/// Which answers the tests have seen: a call that no test makes fails the suite.
+/// The answers that the tests have seen. A call that no test makes fails the suite.
 final class SeenAnswers: Sendable {
     private let seen = Mutex<Set<String>>([])
 
@@ -34,7 +34,7 @@ struct APICaller {
     let path: String
     var seen: SeenAnswers?
 
-    /// A request and its answer, held to the document.
+    /// Makes a request, and checks its answer against the document.
     func call(
         _ method: String, _ target: String, _ fields: [String] = [], json: String? = nil, body: [UInt8]? = nil,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -48,7 +48,8 @@ struct APICaller {
     }
 }
 
-/// A client that says on a socket exactly what it is told to, and reads answers strictly. Every answer is held to the API's document.
+/// A client that writes exactly the given bytes to a socket, and parses answers strictly. Every answer is checked against the API's
+/// document.
 enum APIConnection {
     struct Ended: Error {}
 
@@ -126,13 +127,13 @@ enum APIConnection {
             return (status, fields)
         }
 
-        /// The next answer, held to the document where the request is known.
+        /// Returns the next answer, checked against the document if the request is known.
         mutating func answer(sourceLocation: SourceLocation = #_sourceLocation) async throws -> APIAnswer {
             let asked = self.asked.isEmpty ? nil : self.asked.removeFirst()
             let (status, fields) = try await self.head()
             var body: [UInt8] = []
             if asked?.method == "HEAD" || status == 204 {
-                // No body, whatever the head says.
+                // The answer has no body, even if its head announces one.
             } else if fields["transfer-encoding"] == "chunked" {
                 while let chunk = try await self.chunk() { body += chunk }
             } else if let length = fields["content-length"].flatMap({ Int($0) }) {

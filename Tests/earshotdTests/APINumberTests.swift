@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct APINumberTests {
     private static let peer = PeerID(subjectPublicKeyInfo: [7]).description
 
-    /// As they stand in JSON; some are none.
+    /// The numbers as they are written in JSON. Some are not numbers.
     private static let numbers = [
         "0", "-0", "-1", "1", "0.5", "1e-300", "5e-324", "-5e-324", "1e9", "1e18", "1e19", "9223372036854775807", "9223372036854775808",
         "18446744073709551615", "18446744073709551616", "1e300", "-1e300", "1.7976931348623157e308", "1e309", "-1e309", "1e999999999",

@@ -171,7 +171,7 @@ import Testing
                 return status
             }
             let answer = try await conversation.answer()
-            // No stream comes while it is waited for.
+            // No stream arrives during the wait.
             let isLate = operation.path == "/v1/streams/next/content" && answer.status == 504
             #expect(answer.status < 500 || isLate, "\(operation) \(target) \(fields) \(answer.text)")
             #expect(!answer.body.contains { $0 < 0x20 && $0 != 0x0A }, "\(operation) answers control characters")

@@ -80,7 +80,7 @@ import Testing
 }
 
 @Suite struct APIProblemTests {
-    /// The whole table: a new code fails until it stands here.
+    /// The status of every code. A new code fails the test until it is added here.
     static let statuses: [String: Int] = [
         "not-connected": 409, "invalid-parameter": 400, "unsupported": 501, "timed-out": 504, "cancelled": 409, "unavailable": 503,
         "unknown-peer": 404, "ambiguous-peer": 409, "unknown-group": 404, "ambiguous-group": 409, "not-member": 409, "not-found": 404,

@@ -33,7 +33,7 @@ extension APIServer {
         }
     }
 
-    /// Answers the invitation to a group that comes in, or has come in.
+    /// Answers the invitation to a group, once it has arrived.
     func answer(_ group: String, _ decision: String, in api: APICaller) async throws -> APIAnswer {
         let id = try await self.event { kind -> InvitationID? in
             guard case .invitationReceived(let invitation) = kind, invitation.group?.id.description == group else { return nil }
@@ -43,9 +43,9 @@ extension APIServer {
     }
 }
 
-/// Groups over the API of two real nodes, each answer held to the document.
+/// Groups over the API of two real nodes. Each answer is checked against the document.
 @Suite(.timeLimit(.minutes(2))) struct GroupsAPITests {
-    /// A group of alice's, `team`, with bob in it.
+    /// Runs a test with alice's group `team`, in which bob is a member.
     static func team(
         _ more: String = "", _ body: (_ alice: APICaller, _ bob: APICaller, _ id: String, _ servers: [APIServer]) async throws -> Void
     ) async throws {
@@ -100,7 +100,7 @@ extension APIServer {
             #expect(invitation["group"] == label)
             let joined = try await bob.answer(id, "accept", in: theirs)
             #expect(try joined.json["state"]?.string == "accepted" && joined.json["group"] == label)
-            // It is answered once alice has let bob in.
+            // The answer returns after alice has admitted bob.
             #expect(try await theirs.call("GET", "/v1/groups/team").json["state"]?.string == "joined")
             let decided = try await ours.call("GET", "/v1/invitations/\(try #require(invitation["id"]?.string))")
             #expect(try decided.json["state"]?.string == "accepted" && decided.json["group"] == label)
@@ -145,7 +145,7 @@ extension APIServer {
                 let kept = try await alice.call("GET", "/v1/messages/\(try #require(try sent.json["message_id"]?.string))")
                 #expect(try kept.json["group"] == label && kept.json["body"]?.string == body)
             }
-            // As lines, beside one that is not to the group.
+            // The message is one of two lines, and the other line is not to the group.
             try #require(try await alice.call("POST", "/v1/invitations?wait=true", json: #"{"peer":"bob"}"#).status == 200)
             let lines = #"{"group":"\#(id)","body":"three"}"# + "\n" + #"{"to":["bob"],"body":"four"}"# + "\n"
             _ = try await alice.call("POST", "/v1/messages", ["Content-Type: application/x-ndjson"], body: Array(lines.utf8))
@@ -183,7 +183,7 @@ extension APIServer {
             // The messages of the group are still there, and the group's whole id finds them.
             #expect(try await bob.call("GET", "/v1/messages?group=team").code == "unknown-group")
             #expect(try await bob.call("GET", "/v1/messages?group=\(id)").json["messages"]?.elements.count == 1)
-            // alice hears of it: as at the start, and yet later than that.
+            // alice learns of the leave: her group grows to two members, and later has one again.
             var counts: [Int] = []
             try await servers[0].event { kind -> Void? in
                 guard case .groupChanged(let group) = kind else { return nil }

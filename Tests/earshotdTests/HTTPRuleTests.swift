@@ -116,7 +116,7 @@ import Testing
             ]
             for fields in floods {
                 try await APIConnection.with(server.path) { call in
-                    // It may end the connection while we still speak.
+                    // The server may end the connection while the client still sends.
                     try? await call.ask("GET", "/v1/status", fields)
                     let answer = try await call.answer()
                     #expect(answer.status == 431 && answer.code == "invalid-parameter")

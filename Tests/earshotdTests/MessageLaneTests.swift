@@ -292,7 +292,7 @@ import Testing
         }
     }
 
-    /// A message whose rest never comes is refused in the same words on either side.
+    /// A message whose rest never arrives is refused with the same words on and off the lane.
     @Test(arguments: [true, false]) func aMessageThatBreaksOff(beginsOnTheLane: Bool) async throws {
         try await APIServer.with { server in
             for length in [20, Self.request().utf8.count - 1] {

@@ -7,7 +7,7 @@ import Testing
 @testable import Earshot
 @testable import earshotd
 
-/// Transfers, as programs that use the daemon have them.
+/// Transfers, as programs see them that use the daemon.
 @Suite(.timeLimit(.minutes(2))) struct ProgressTests {
     /// So large that it has a connection of its own, whose progress is asked for while nothing is brought.
     private static let size = 8_000_000

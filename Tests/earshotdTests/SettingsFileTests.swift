@@ -371,7 +371,7 @@ import Testing
         }
     }
 
-    /// A program that uses the library has the defaults of the daemon, but for the time that an invitation waits.
+    /// A program that uses the library has the defaults of the daemon, except for the timeout of an invitation.
     @Test func theLibraryHasTheSameDefaults() throws {
         let node = try load(file: "").node
         var library = Node.Configuration(

@@ -81,7 +81,7 @@ import Testing
             // More than what fits between the two ends while nothing is taken here.
             var whole = try await self.read(result, 4 << 20)
             let id = try #require(await bob.node.openStreams().first?.id)
-            // It waits for the reader meanwhile.
+            // The stream waits for the reader meanwhile.
             while await bob.node.dataConnection(TransferID(id)) == nil { try await Task.sleep(for: .milliseconds(5)) }
             await bob.node.closeData(TransferID(id))
             whole += try await self.read(result, Self.content.count)

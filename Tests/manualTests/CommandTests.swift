@@ -68,7 +68,7 @@ import Testing
         return commands
     }
 
-    /// The program's words in a command, without what comes before its name.
+    /// Returns the program's name and arguments in a command, without the words before the name.
     private static func program(_ words: [String]) -> (name: String, arguments: [String])? {
         guard let place = words.firstIndex(where: { $0 == "earshot" || $0 == "earshotd" }), place + 1 < words.count else { return nil }
         let before = words[..<place]
@@ -85,7 +85,7 @@ import Testing
         for (document, text) in try Self.documents() {
             for (name, arguments) in Self.commands(in: text).flatMap(Self.words).compactMap(Self.program) {
                 count += 1
-                // A verb alone is its name, whatever it has to be given.
+                // A verb alone is a name, even if the verb requires arguments.
                 if name == "earshot", Self.isVerb(arguments, of: verbs) { continue }
                 do {
                     _ = try name == "earshot" ? EarshotCommand.parseAsRoot(arguments) : EarshotDaemon.parseAsRoot(arguments)

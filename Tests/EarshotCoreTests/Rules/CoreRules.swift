@@ -43,7 +43,7 @@ struct CoreRules {
             "debugPrint",
             "dump", "readLine",
         ],
-        // Another one in each process, or for each object.
+        // These values differ between processes or objects.
         .address: ["ObjectIdentifier", "hashValue", "Hasher", "Unmanaged", "withUnsafePointer"],
     ]
 

@@ -65,7 +65,7 @@ struct SourceLine {
         return lines
     }
 
-    /// A name in the code, with what stands before and after it but for blanks.
+    /// A name in the code, with the characters before and after it, blanks ignored.
     struct Name {
         let text: String
         let range: Range<String.Index>

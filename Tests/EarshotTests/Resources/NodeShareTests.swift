@@ -88,7 +88,7 @@ extension Frame {
             let (other, theirs) = try await self.member(of: bob, name)
             #expect(try await self.isAccepted(other, theirs, size: Self.quota / 4 - 8192))
         }
-        // After reconnecting, it is told that there is no room for the remainder.
+        // After reconnecting, the sender is told that there is no room for the remainder.
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: size, in: session, id: id))
         guard case .resourceRefuse(let refuse) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
