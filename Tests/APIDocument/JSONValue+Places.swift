@@ -14,16 +14,16 @@ extension JSONValue: Encodable {
         }
     }
 
-    /// As text.
+    /// Returns the value as JSON text.
     package func bytes() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
 
-    /// The way to a part of a document.
+    /// A step on the path to a part of a document.
     package enum Step: Hashable, Sendable {
         case key(String)
         case index(Int)
     }
 
-    /// The document with another value in a place, or without what is there.
+    /// Returns the document with another value in a place, or without the place if the value is `nil`.
     package func replacing(_ place: some Collection<Step>, with value: JSONValue?) -> JSONValue {
         guard let step = place.first else { return value ?? .null }
         let rest = place.dropFirst()

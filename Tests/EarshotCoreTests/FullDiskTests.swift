@@ -43,7 +43,7 @@ import Testing
 
     // MARK: Refused writes
 
-    /// Another session can begin, which the peer has accepted.
+    /// After the failed write, another session that the peer has accepted can begin.
     @Test mutating func anAcceptanceThatCouldNotBeWrittenStandsInNobodysWay() throws {
         try self.connect()
         _ = self.invited()

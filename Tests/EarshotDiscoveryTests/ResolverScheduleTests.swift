@@ -37,7 +37,7 @@ import Testing
         #expect(early == [])
     }
 
-    /// That Avahi refuses a resolver says nothing of the machine.
+    /// A resolver that Avahi refuses to open does not count as a silence of the machine.
     @Test func aResolverThatCannotBeOpenedIsNoSilence() {
         var schedule = ResolverSchedule()
         _ = schedule.appeared(self.key(1), now: .zero)

@@ -44,7 +44,7 @@ struct GroupFixtures {
         return seat
     }
 
-    /// As an invitee sends it: the inviter's signature is to come.
+    /// Returns the seat as an invitee sends it, without the inviter's signature.
     func ownSeat() throws -> GroupSeat {
         var seat = try self.seat(of: self.bob, by: self.alice, role: .voucher)
         seat.warrant.signature = []
@@ -63,7 +63,7 @@ struct GroupFixtures {
         return removal
     }
 
-    /// One of each kind, and of each role.
+    /// Returns one record of each kind and of each role.
     func records() throws -> [(name: String, note: String, record: GroupRecord, group: GroupID)] {
         [
             ("charter", "nonce 00..0f, by alice, made at 1700000000000", .charter(self.charter), self.id),

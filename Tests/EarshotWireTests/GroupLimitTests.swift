@@ -21,7 +21,7 @@ struct LongestGroup {
             voucherNumber: .max, signature: signature, warrant: GroupSeat.Warrant(.voucher, signature: signature))
     }
 
-    /// As it is decoded from an answer.
+    /// The seat as it is decoded from an answer, without the inviter's signature.
     var ownSeat: GroupSeat {
         var seat = self.seat
         seat.warrant.signature = []

@@ -159,7 +159,7 @@ extension Vectors {
             #expect(read.signatures.map(\.input) == vector.signatures.map(\.input), "\(vector.name)")
             if case .charter(let charter) = record {
                 #expect(charter.id == group && vector.hash == vector.group, "\(vector.name)")
-                // By hand: the label and the fields, each behind its length.
+                // The test calculates the id itself from the label and the fields, each after its length.
                 let label = Array("earshot/1 group id".utf8)
                 let parts = [0, 0, 0, UInt8(label.count)] + label + [0, 0, 0, UInt8(raw.count - 1)] + raw.dropFirst()
                 #expect(Array(SHA256.hash(data: parts).prefix(16)) == charter.id.bytes, "\(vector.name)")

@@ -2,7 +2,7 @@ import EarshotWire
 import NIOCore
 import Testing
 
-/// How a transfer that an earlier connection left unfinished is taken up again.
+/// Resuming a transfer that an earlier connection left unfinished.
 @Suite struct ResumeStateMachineTests {
     private typealias Machine = ConnectionStateMachine
     private let fresh = Machine(localID: PeerID(subjectPublicKeyInfo: [1]), peerID: PeerID(subjectPublicKeyInfo: [2]))

@@ -66,7 +66,7 @@ import Testing
             return
         }
         #expect(refuse.id == self.id(64) && refuse.refusal.code == .busy)
-        // One that has ended makes room; ended ones are not open, and what was refused may not be offered again.
+        // An ended transfer makes room and is no longer open. A refused transfer may not be offered again.
         #expect(machine.sent(self.refuse(0)) == .send)
         #expect(machine.received(self.offer(65)) == .deliver)
         guard case .reply = machine.received(self.offer(66)) else {
@@ -129,7 +129,7 @@ import Testing
         self.refusesAsViolation(self.offer(), in: self.after(.received(self.offer()), .sent(self.refuse())))
         self.refusesAsViolation(self.offer(), in: self.after(.received(self.offer()), .received(self.cancel())))
         self.refusesAsViolation(self.offer(), in: self.after(.sent(self.offer()), .sent(self.cancel())))
-        // By either side, whatever became of it.
+        // An id is not offered again by either side, after any outcome.
         self.refusesAsViolation(self.offer(), in: self.after(.sent(self.offer()), .received(self.refuse())))
         self.refusesAsViolation(self.offer(), in: self.after(.sent(self.offer()), .received(self.done)))
         var late = self.after(.sent(self.offer()), .sent(self.cancel()))

@@ -6,7 +6,7 @@ extension HostileTests.Control {
         let daemon = try VictimDaemon()
         let before = daemon.memory
         let request = Array("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
-        // As many connections as a process may hold by default, less the descriptors that are open here.
+        // The number of connections that a process may hold by default, less the descriptors that are open here.
         let readers = try (0..<900).map { _ in try PlainSocket(path: daemon.socket) }
         for reader in readers { reader.send(request) }
         for reader in readers {

@@ -53,7 +53,7 @@ extension LAN {
                 #expect(rows.allSatisfy { $0.kind == .directory && $0.state == .completed && $0.size < 16 << 20 })
                 #expect(rows.first?.size == rows.last?.size)
 
-                // As an archive, with curl; then fetched, without overwriting anything.
+                // curl gets the tree as an archive. Then the tree is fetched, and nothing is overwritten.
                 let id = try #require(rows.first).id
                 let archive = "curl -sS --unix-socket socket -o archive.tar http://localhost/v1/resources/\(id)/content"
                 _ = try await Self.shell("\(archive) && mkdir t && tar -xpf archive.tar --delay-directory-restore -C t", at: bob)

@@ -1,6 +1,6 @@
 /// Makes values of models of a seed: within the documented limits, and otherwise as odd as peers may make them.
 package protocol GeneratedValues {
-    /// Where the generator is; its seed at the beginning.
+    /// The generator's state, at first its seed.
     var state: UInt64 { get set }
 }
 

@@ -4,8 +4,8 @@ import PackageDescription
 
 // A package as a person has one who uses Earshot's libraries: nothing but its products can be seen from here. `Tests/outside` builds it, and runs it.
 
-/// Where code of others lies that was written for Apple's framework: `MultiPeer` and `ConnectedColors` as their repositories have them. None of it is
-/// here; without it those two programs are left out.
+/// The directory with other projects' code for Apple's framework: `MultiPeer` and `ConnectedColors` as their repositories have them. This
+/// repository contains none of it. Without the directory, these two programs are left out.
 let others = ProcessInfo.processInfo.environment["EARSHOT_OTHERS"]
 
 var targets: [Target] = [

@@ -1,7 +1,7 @@
 import EarshotCore
 import EarshotWire
 
-/// How often each kind of event occurred. A kind that never occurs is not tested.
+/// The number of events of each kind. A kind that never occurs is not tested.
 package struct Counts: Sendable {
     /// The events that follow from a schedule's actions.
     package enum Kind: String, Sendable, CaseIterable {

@@ -103,7 +103,7 @@ extension World {
         self.machines[machine].suspendedUntil = nil
         let missed = self.machines[machine].missed
         self.machines[machine].missed = []
-        // As the kernel delivers them: in order, and within moments.
+        // The kernel delivers missed events in order and within moments.
         for what in missed { self.clock.plan(what, at: self.clock.now) }
     }
 

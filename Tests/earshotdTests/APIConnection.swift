@@ -177,7 +177,7 @@ enum APIConnection {
             }
         }
 
-        /// So many bytes.
+        /// Returns the next `count` bytes.
         mutating func bytes(_ count: Int) async throws -> [UInt8] {
             while self.unread.readableBytes < count { try await self.fill() }
             return self.unread.readBytes(length: count) ?? []

@@ -49,7 +49,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    /// As the packaged service sees every place that is not its own.
+    /// The packaged service sees every place that is not its own as read-only.
     @Test func aReadOnlyPlaceSaysWhatAUnitNeeds() {
         #expect(ControlSocket.remedy(EROFS).contains("ReadWritePaths in its unit"))
         let error = #expect(throws: SocketError.self) { try ControlSocket.claim("/dev/null/here/s") }

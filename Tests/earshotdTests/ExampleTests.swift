@@ -8,7 +8,7 @@ import Testing
 
 /// The examples, as a person uses them, and the articles that are made of them.
 @Suite(.timeLimit(.minutes(2))) struct ExampleTests {
-    /// One that runs, with what a person types and reads.
+    /// A running program, with its user's input and its output.
     private final class Program {
         private let process = Process()
         private let input = Pipe()

@@ -161,7 +161,7 @@ private func fields(of entry: [UInt8]) throws -> [(name: String, value: String)]
     @Test func aReaderThatStalledIsNotWaitedFor() throws {
         let pipe = try Pipe()
         defer { pipe.close() }
-        // As a shell's pipe is: a write would wait.
+        // The pipe is blocking, as a shell's pipe is: a write would wait.
         try #require(fcntl(pipe.write, F_SETFL, 0) == 0)
         let output = LogOutput(descriptor: pipe.write, isJournal: false, journalPath: nil)
         let long = LogLine(level: .error, label: "l", message: String(repeating: "x", count: LogLine.byteLimit))

@@ -9,7 +9,7 @@ import Testing
 
 /// Transfers, as programs see them that use the daemon.
 @Suite(.timeLimit(.minutes(2))) struct ProgressTests {
-    /// So large that it has a connection of its own, whose progress is asked for while nothing is brought.
+    /// A size for which the transfer has a connection of its own. Its progress is asked for while no bytes arrive.
     private static let size = 8_000_000
 
     /// A file that alice's program sends to bob, piece by piece.
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    /// As the catalogue shows it; a test holds the two to each other.
+    /// The code that the catalogue shows. A test compares the two.
     private func show(_ path: String, _ client: ControlClient) async throws {
         let request = ControlAPI.ResourceRequest(to: ["bob"], path: path)
         for resource in try await client.sendResource(request).value.resources {

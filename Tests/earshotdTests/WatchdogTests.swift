@@ -137,7 +137,7 @@ private struct LinesLog: LogHandler {
             tasks.addTask { try await services.run() }
             var feeding = feedings.makeAsyncIterator()
             for _ in 0..<3 { _ = await feeding.next() }
-            // As code that blocks on an event loop does.
+            // The closure stands for code that blocks an event loop.
             let gate = DispatchSemaphore(value: 0)
             let (blocked, blocks) = AsyncStream<Void>.makeStream()
             loops[1].execute {

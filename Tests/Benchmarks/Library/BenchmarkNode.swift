@@ -39,7 +39,7 @@ enum BenchmarkNode {
         }
     }
 
-    /// Waits for a peer to be within reach, and has a session with it. One that takes only so many invitations a second is asked again.
+    /// Waits until a peer is found and proven, and joins a session with it. While the peer is busy, invites it again each second.
     static func agree(_ node: Node) async throws -> Peer {
         for await event in node.events.subscribe(since: 0) {
             switch event.kind {

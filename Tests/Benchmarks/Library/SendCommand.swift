@@ -38,7 +38,7 @@ struct SendCommand: AsyncParsableCommand {
         return Array(repeating: draft, count: Self.batch)
     }
 
-    /// One that does not go at once is dropped; it is given again until it goes.
+    /// Sends unreliable messages. A message that cannot be sent immediately is dropped, so it is submitted again until it is sent.
     private func unreliable(_ node: Node, _ peer: Peer, _ body: ByteBuffer) async throws -> Int {
         let drafts = self.drafts(peer, body, .unreliable)
         var sent = 0

@@ -1,4 +1,4 @@
-/// Where a file walks a hash table: Swift seeds its hashes anew in each process, so that the order would be another one each time.
+/// Finds the places in which a file walks a hash table. Swift seeds its hashes anew in each process, so the order would differ each time.
 ///
 /// Seen are `for`, the members of sequences, and what takes a whole sequence, on what ``Tables`` knows for a table. `keys.sorted()` has an
 /// order. Where the order does not show, a comment on the line says why: `// order does not show: REASON`.
@@ -44,7 +44,7 @@ struct TableWalks {
         if !line.comment[permit.upperBound...].hasPrefix(": ") || words.count < 2 {
             self.faults.append(CoreRules.Fault(line: number, rule: .reason, what: "no reason is given"))
         }
-        // One that is not needed would permit what comes there later.
+        // An unnecessary reason would permit a walk that is added there later.
         if walked.isEmpty { self.faults.append(CoreRules.Fault(line: number, rule: .reason, what: "nothing is walked here")) }
     }
 

@@ -101,7 +101,7 @@ import X509
         #expect(try self.fault([padded(EarshotLimits.chainBytes - rest + 1)], under: authorities) == .size)
     }
 
-    /// As many authorities with one name as signatures are checked per chain, and one more.
+    /// One more authority with the same name than signatures are checked per chain.
     @Test func signaturesAreBounded() throws {
         let namesakes = try (0...EarshotLimits.chainSignatures).map { _ in try TestHolder("namesake") }
         let authorities = try CertificateAuthorities(paths: namesakes.map { try $0.file(in: self.directory) })

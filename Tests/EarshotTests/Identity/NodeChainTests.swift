@@ -69,7 +69,7 @@ import X509
             turns.withLock { $0.append(.now()) }
         }
         try await withThrowingTaskGroup { group in
-            // As many at a time as one address may have unproven.
+            // The number of unproven connections at a time is the limit of one address.
             for lane in 0..<EarshotLimits.unprovenConnectionsPerAddress {
                 group.addTask {
                     for round in 0..<6 {
@@ -98,7 +98,7 @@ import X509
         await node.stop()
     }
 
-    /// As many certificates as a peer may present, and one more. TLS would keep all of them, even without authorities.
+    /// One more certificate than a peer may present. TLS would keep all of them, even without authorities.
     @Test func moreThanAnyoneHasAreNotTaken() async throws {
         let node = try await TestNode("bob")
         let signer = try TestHolder("signer")

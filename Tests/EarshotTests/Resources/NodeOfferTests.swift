@@ -245,7 +245,7 @@ import Testing
         await alice.stop()
     }
 
-    /// As with a disk that is mounted after the start.
+    /// A disk that is mounted after the start provides its directory later.
     @Test func aDirectoryThatComesLaterCountsFromThenOn() async throws {
         let place = try StateDirectory()
         let directory = "\(place.path)/in"

@@ -106,7 +106,7 @@ import Testing
         await bob2.stop()
     }
 
-    /// As after restoring a state from before the session.
+    /// A state that was restored from before the session has the transfer without its session.
     @Test func aStartWithoutItsSessionLeavesNothingOfIt() async throws {
         let (raw, bob, session) = try await self.joined()
         try await self.interrupted(raw, bob, session)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Earshot
 
-/// How far the thread that reads a data connection's socket is ahead of the thread that writes to the disk.
+/// The lead of the thread that reads a data connection's socket over the thread that writes to the disk.
 @Suite(.timeLimit(.minutes(1))) struct ReadAheadTests {
     /// Sends whole blocks, one per frame, until the other end has gone, and counts the bytes.
     private static func feed(_ descriptor: CInt, _ blocks: Int, _ sent: Box<Int>) {

@@ -80,7 +80,7 @@ extension StoreSchema {
         let bob = try await TestNode("bob")
         let raw = try await self.proven(bob)
         let id = raw.id
-        // As an earlier release may have left it: only on disk.
+        // An earlier release may have left a session that exists only on disk.
         _ = try await bob.node.setTrust(.trusted, for: id.description)
         try await bob.node.store.apply([.putSession(StoredSession(id: .random(), members: [bob.node.id, id], createdAt: Date()))])
         _ = try await bob.node.setTrust(trust, for: id.description)

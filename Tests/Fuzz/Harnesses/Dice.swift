@@ -13,7 +13,7 @@ struct Dice {
     /// A number below `limit`.
     mutating func number(below limit: UInt8) -> UInt64 { UInt64(self.byte() % limit) }
 
-    /// Up to `count` bytes.
+    /// Removes and returns up to `count` bytes.
     mutating func take(_ count: Int) -> [UInt8] {
         let piece = Array(self.bytes.prefix(count))
         self.bytes = self.bytes.dropFirst(count)

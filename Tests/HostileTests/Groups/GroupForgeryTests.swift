@@ -43,7 +43,7 @@ extension HostileTests {
             let daemon = try VictimDaemon()
             let mallory = try GroupPeer(daemon)
             let records = ForgedRecords(group: try mallory.join())
-            // Another member, whom it has admitted rightfully.
+            // A further member that mallory has rightfully admitted.
             let friend = GroupKey()
             try mallory.send(.seat(try records.seat(of: friend, by: mallory.key)), of: records.group)
             let held = try mallory.settle(records.group)

@@ -43,7 +43,7 @@ extension HostileTests {
                 let ended: SessionID = try peer.next { if case .sessionEnd(let ended) = $0 { ended } else { nil } }
                 #expect(ended == session)
             }
-            // As the answer to an invitation of the daemon's user.
+            // The session comes as the answer to an invitation of the daemon's user.
             let asked = try daemon.call("POST", "/v1/invitations", json: #"{"peer":"\#(mallory.id)"}"#)
             #expect(asked.status == 201 || asked.status == 200, "\(asked)")
             let invite: Invite = try mallory.peer.next { if case .invite(let invite) = $0 { invite } else { nil } }

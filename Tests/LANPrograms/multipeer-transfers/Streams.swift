@@ -1,6 +1,6 @@
 import Foundation
 
-/// How a program reads or writes a stream.
+/// A program's way to read or write a stream.
 enum Way: String {
     /// By a delegate that a run loop calls.
     case loop
@@ -36,7 +36,7 @@ final class Writer: NSObject, StreamDelegate {
     private let count: Int
     private let said: @Sendable (String) -> Void
     private var written = 0
-    /// As long as the run loop has to call it.
+    /// The writer, held as long as the run loop has to call it.
     private var held: Writer?
 
     init(_ output: OutputStream, _ pattern: Pattern, _ count: Int, said: @escaping @Sendable (String) -> Void) {
