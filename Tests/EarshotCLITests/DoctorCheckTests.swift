@@ -157,7 +157,7 @@ import Testing
         func lines(_ groups: [ControlAPI.Group]) -> [String] {
             Self.lines(.groups) { $0.daemon = .answers(Self.status(), peers: [], groups: groups, received: 0) }
         }
-        #expect(lines([]) == ["ok in no group"])
+        #expect(lines([]) == ["ok not in any group"])
         let (up, away) = (Self.member("alice", .connected), Self.member("bob", .notConnected))
         #expect(lines([Self.group("team", [up, away]), Self.group("o\u{1B}ps", [up])]) == [#"ok in 2 groups: team of 2, o\eps of 1"#])
         let failed = Self.member("c\u{202E}arol", .notConnected, error: .init(code: "encryption-mismatch", message: "no\u{9B} TLS"))

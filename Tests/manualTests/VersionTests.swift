@@ -31,6 +31,8 @@ import Testing
     }
 
     @Test func whatTheManualShowsHasIt() throws {
-        #expect(try Self.text(of: "Sources/manual/Articles/earshot-troubleshooting.md").contains("earshotd \(EarshotVersion.current) runs"))
+        #expect(
+            try Self.text(of: "Sources/manual/Articles/earshot-troubleshooting.md").contains(
+                "earshotd \(EarshotVersion.current) is running as"))
     }
 }
