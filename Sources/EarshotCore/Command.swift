@@ -41,7 +41,7 @@ package enum Command: Sendable, Hashable {
     case group(GroupRequest)
 }
 
-/// The result of a ``Command``.
+/// The result of a `Command`.
 package enum Answer: Sendable, Equatable {
     case done
     /// The outcomes of messages, in their order.

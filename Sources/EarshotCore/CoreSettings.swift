@@ -24,7 +24,7 @@ package struct CoreSettings: Sendable, Hashable {
     /// Invitations that a stranger may send at once; after those, one a second. Read at the start only.
     package var invitationBurst = EarshotLimits.askingBurst
     /// Whether a session belongs to two running programs, and ends with either. If a peer asks for a session while one exists, that peer
-    /// has restarted. Only ``Command/invite`` invites a peer.
+    /// has restarted. Only `Command.invite` invites a peer.
     package var sessionsEndWithPrograms = false
     /// Whether received files are moved to a directory instead of staying in the spool.
     package var putsInPlace = false

@@ -84,7 +84,7 @@ package enum EarshotLimits {
     /// The bytes that are read at once from a control connection whose peer has a session. The buffer stays with the connection until it is
     /// closed, and a flood causes a hundred closing connections.
     package static let messagesRead = 64 * 1024
-    /// The work of one connection that the node takes at once, in units of ``EarshotWire/Frame/work``, a few microseconds each. Connections
+    /// The work of one connection that the node takes at once, in units of `Frame.work`, a few microseconds each. Connections
     /// take turns, and a hundred flooding ones must not delay another peer's message noticeably.
     package static let turnWork = 1024
     /// The same limit for a peer without a session.

@@ -4,7 +4,7 @@ package import OrderedCollections
 /// The members of a group, computed from its records alone.
 ///
 /// Seats form a tree. Each seat hangs on its voucher's seat, and seats that the creator signed stand at the top. If there are more seats
-/// than may be kept, or more peers than may be members, places are given **in turns** among the branches of every seat (``turns(of:)``). A
+/// than may be kept, or more peers than may be members, places are given **in turns** among the branches of every seat (`turns(of:)`). A
 /// member that vouches for many keys therefore takes places only from peers that came in the same way, and never from another branch that
 /// has not had its share. The result does not depend on the order in which the records came.
 package struct GroupMembership: Sendable, Hashable {

@@ -151,7 +151,7 @@ struct GroupTies: Sendable {
     /// The result of an attempt to ask the peer for missing records.
     enum Question: Sendable {
         case asks
-        /// The rate limit is reached: the peer is asked after a pause (``takeUnasked()``).
+        /// The rate limit is reached: the peer is asked after a pause (`takeUnasked()`).
         case asksLater
         /// The peer was asked already, or will be.
         case isAsking

@@ -116,7 +116,7 @@ package struct GroupInviteAnswer: Sendable, Hashable {
 /// A group with the digest of the records that one side holds.
 package struct GroupName: Sendable, Hashable {
     package var group: GroupID
-    /// The digest of the hashes of all its records: ``GroupRecordHash/digest(of:)``.
+    /// The digest of the hashes of all its records: `GroupRecordHash.digest(of:)`.
     package var digest: GroupRecordHash
 
     package init(group: GroupID, digest: GroupRecordHash) {
