@@ -17,3 +17,8 @@ package struct HelloExtension: Sendable, Hashable {
     /// In either side's hello: the side accepts offers of files with their attributes. Its data is empty, and ignored.
     package static let fileAttributes = HelloExtension(type: 4, data: [])
 }
+
+extension [HelloExtension] {
+    /// Whether an extension of that type is announced, whatever its data.
+    package func announce(_ known: HelloExtension) -> Bool { self.contains { $0.type == known.type } }
+}

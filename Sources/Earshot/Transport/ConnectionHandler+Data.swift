@@ -8,7 +8,7 @@ extension ConnectionHandler {
         switch (self.settings.role, self.settings.purpose) {
         case (.initiator, .data): true
         case (.initiator, .control): false
-        case (.responder, _): peer.extensions.contains { $0.type == HelloExtension.dataConnection.type }
+        case (.responder, _): peer.extensions.announce(.dataConnection)
         }
     }
 

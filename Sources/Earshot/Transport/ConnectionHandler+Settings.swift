@@ -72,7 +72,7 @@ extension ConnectionHandler {
         func takesAttributes(with peer: ProvenPeer) -> Bool { self.shares(.fileAttributes, with: peer) }
 
         private func shares(_ known: HelloExtension, with peer: ProvenPeer) -> Bool {
-            [self.hello.extensions, peer.extensions].allSatisfy { $0.contains { $0.type == known.type } }
+            self.hello.extensions.announce(known) && peer.extensions.announce(known)
         }
     }
 

@@ -36,7 +36,7 @@ package final class HostLookup: Sendable {
                 state.waiting[peer, default: []].append(answer)
                 return (false, state.waiting[peer]?.count == 1)
             }
-            if isStopped { return answer.resume(returning: .failure(Self.stopped)) }
+            if isStopped { return answer.resume(returning: .failure(.stopping)) }
             guard isFirst else { return }
             self.queue.async {
                 let result = self.query(peer)
@@ -54,10 +54,8 @@ package final class HostLookup: Sendable {
             defer { state.waiting = [:] }
             return state.waiting.values.flatMap { $0 }
         }
-        for answer in answers { answer.resume(returning: .failure(Self.stopped)) }
+        for answer in answers { answer.resume(returning: .failure(.stopping)) }
     }
-
-    private static let stopped = EarshotError.stopping
 
     /// Returns the answer of the system's resolver. A numeric host needs no name server.
     private static func ask(_ peer: ConfiguredPeer) -> Result<[PeerAddress], EarshotError> {

@@ -131,7 +131,7 @@ extension NodeCore {
 
     /// Whether a group may be talked about on a connection.
     func mayCarry(_ held: HeldGroup, _ facts: LinkFacts) -> Bool {
-        guard facts.peer.extensions.contains(where: { $0.type == HelloExtension.groups.type }) else { return false }
+        guard self.knowsGroups(facts) else { return false }
         return facts.protection == .encrypted || held.records.charter.isUnprotected
     }
 

@@ -32,7 +32,7 @@ extension NodeCore {
         self.send(.group(.names(names)), on: current.id)
     }
 
-    func knowsGroups(_ facts: LinkFacts) -> Bool { facts.peer.extensions.contains { $0.type == HelloExtension.groups.type } }
+    func knowsGroups(_ facts: LinkFacts) -> Bool { facts.peer.extensions.announce(.groups) }
 
     /// Names one group to a peer, also if it was named before.
     mutating func nameGroup(_ group: GroupID, to id: PeerID) {

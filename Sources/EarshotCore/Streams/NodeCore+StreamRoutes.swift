@@ -7,9 +7,9 @@ extension NodeCore {
 
     /// Plans a data connection for a stream that has sent enough to be worth one, if the peer supports that.
     mutating func streamIsLarge(_ stream: StreamRecord) {
-        let known = self.records[stream.peerID]?.link.current?.facts.peer.extensions ?? []
+        let facts = self.records[stream.peerID]?.link.current?.facts
         guard stream.row.direction == .outgoing, stream.row.state == .open, stream.outlet == .control,
-            known.contains(where: { $0.type == HelloExtension.streamReroute.type })
+            facts?.peer.extensions.announce(.streamReroute) == true
         else { return }
         self.streams.lead(stream.row.id, to: .wanted)
         self.rerouteNext(to: stream.peerID)

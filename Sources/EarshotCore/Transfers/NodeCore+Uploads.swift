@@ -148,8 +148,7 @@ extension NodeCore {
 
     /// Whether a peer's hello says that it accepts offers of files with their attributes.
     private func takesAttributes(_ peer: PeerID) -> Bool {
-        let known = self.records[peer]?.link.current?.facts.peer.extensions ?? []
-        return known.contains { $0.type == HelloExtension.fileAttributes.type }
+        self.records[peer]?.link.current?.facts.peer.extensions.announce(.fileAttributes) ?? false
     }
 
     /// Records that the receiver accepts the changed source. Nothing of it is sent before that is on disk: after a restart, the receiver's
