@@ -1,6 +1,7 @@
 import Earshot
 import EarshotWire
 import Foundation
+import Logging
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
@@ -27,6 +28,24 @@ import Testing
                 for _ in 0..<50 { #expect(try await call.answer().status == 200) }
                 #expect(try await call.hasEnded())
             }
+        }
+    }
+
+    /// A server that stops drops the connections that it has just accepted. They close, whether or not they are active already, and the
+    /// process goes on.
+    @Test(arguments: [false, true]) func aConnectionIsDroppedAsTheServerStops(_ isActive: Bool) async throws {
+        try await APIServer.with { server in
+            let policy = CallerPolicy(owner: geteuid(), group: nil)
+            let api = ControlAPIServices(node: server.node, policy: policy, readers: server.readers)
+            let control = ControlChannel(api: api, policy: policy, moved: MovedConnections())
+            let channel = NIOAsyncTestingChannel()
+            var value: ControlChannel.Value? = try await control.setup(channel: channel, logger: Logger(label: "test")).get()
+            let address = try SocketAddress(unixDomainSocketPath: server.path)
+            if isActive { try await channel.connect(to: address).get() }
+            #expect(value?.channel === channel)
+            value = nil
+            if !isActive { try? await channel.connect(to: address).get() }
+            try await channel.closeFuture.get()
         }
     }
 

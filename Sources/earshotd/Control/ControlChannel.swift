@@ -7,17 +7,35 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTPTypes
 internal import NIOPosix
+internal import Synchronization
 
 /// A client's connection to the control socket. The kernel is asked for the caller once; every request is answered on the caller's behalf.
 struct ControlChannel: ServerChildChannel {
-    struct Value: ServerChildChannelValue {
-        let http: HTTP1Channel.Value
+    /// A connection with its pipeline. A server that stops drops the connections that it has accepted and not handed over yet. Such a
+    /// connection ends here, because NIO stops the process if the writer of an async channel is dropped without an end.
+    final class Value: ServerChildChannelValue {
+        let channel: any Channel
         /// The caller; `nil` if the client disconnected before the kernel was asked.
         let caller: Caller?
         /// The socket of a connection that moves to the message lane, which its first bytes decide.
         let start: EventLoopFuture<MovedConnections.Socket?>
+        /// The async channel until ``take()`` returns it.
+        private let http: Mutex<HTTP1Channel.Value?>
 
-        var channel: any Channel { self.http.channel }
+        init(http: HTTP1Channel.Value, caller: Caller?, start: EventLoopFuture<MovedConnections.Socket?>) {
+            self.channel = http.channel
+            self.caller = caller
+            self.start = start
+            self.http = Mutex(http)
+        }
+
+        deinit {
+            guard let http = self.take() else { return }
+            Task { try? await http.executeThenClose { _, _ in } }
+        }
+
+        /// Returns the async channel, which the caller executes, at the first call.
+        func take() -> HTTP1Channel.Value? { self.http.withLock { $0.take() } }
     }
 
     /// The limits of a request's head, which are far above the needs of curl and of any library.
@@ -36,14 +54,12 @@ struct ControlChannel: ServerChildChannel {
     private let node: Node
     private let moved: MovedConnections
 
-    init(
-        responder: RouterResponder<APIContext>, policy: CallerPolicy, requests: RequestCounts, node: Node, moved: MovedConnections
-    ) {
-        self.node = node
-        self.moved = moved
-        self.responder = responder
+    init(api: ControlAPIServices, policy: CallerPolicy, moved: MovedConnections) {
+        self.responder = ControlRouter.build(ControlRouter.routes(api)).buildResponder()
         self.policy = policy
-        self.requests = requests
+        self.requests = api.requests
+        self.node = api.node
+        self.moved = moved
         self.configuration = HTTP1Channel.Configuration(httpDecoderConfiguration: Self.headLimits)
     }
 
@@ -82,7 +98,7 @@ struct ControlChannel: ServerChildChannel {
     func handle(value: Value, logger: Logger) async {
         guard let socket = await Self.ending(value.channel, with: value.start) else { return await self.serve(value, logger) }
         // The channel is closed already, but an async channel has to be executed before it is released.
-        try? await value.http.executeThenClose { _, _ in }
+        try? await value.take()?.executeThenClose { _, _ in }
         defer { self.moved.leave() }
         do {
             guard let socket = try await self.serveMessages(socket, logger) else { return }
@@ -129,10 +145,7 @@ struct ControlChannel: ServerChildChannel {
 
     /// Answers requests until the connection ends.
     private func serve(_ value: Value, _ logger: Logger) async {
-        guard let caller = value.caller else {
-            try? await value.channel.close()
-            return
-        }
+        guard let caller = value.caller, let http = value.take() else { return }
         let isAdmitted = self.policy.admits(caller)
         if !isAdmitted {
             logger.warning("a caller was refused", metadata: ["uid": "\(caller.userID)"])
@@ -142,7 +155,7 @@ struct ControlChannel: ServerChildChannel {
                 let context = APIContext(source: .init(channel: channel, caller: caller, isHead: request.method == .head, logger: logger))
                 try await self.respond(to: request, context, isAdmitted: isAdmitted, writer)
             }, configuration: self.configuration)
-        await channel.handle(value: value.http, logger: logger)
+        await channel.handle(value: http, logger: logger)
     }
 
     @concurrent private func respond(

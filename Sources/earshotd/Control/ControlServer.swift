@@ -21,9 +21,7 @@ struct ControlServer: Service {
 
     func run() async throws {
         let moved = MovedConnections()
-        let channel = ControlChannel(
-            responder: ControlRouter.build(ControlRouter.routes(self.api)).buildResponder(), policy: self.policy,
-            requests: self.api.requests, node: self.api.node, moved: moved)
+        let channel = ControlChannel(api: self.api, policy: self.policy, moved: moved)
         // Hummingbird's message about the start would repeat the daemon's own.
         var quietLogger = self.logger
         quietLogger.logLevel = max(.notice, self.logger.logLevel)
