@@ -4,7 +4,7 @@ extension ConnectionStateMachine {
     /// They do not cross: each side may have one pending for the other, to the same group or to another. Ended invitations are remembered
     /// for a while, because an answer or a withdrawal may be in flight. A late acceptance is a seat that nobody vouches for, so nothing has
     /// to be ended.
-    struct GroupInvitationTable: Sendable {
+    struct GroupInvitationOrder: Sendable {
         /// The number of ended invitations of each direction that are remembered.
         static let remembered = 32
 

@@ -1,11 +1,12 @@
 extension ConnectionStateMachine {
-    /// The invitations of one connection: at most one pending in each direction, and never both for longer than it takes to notice.
+    /// The order of the frames of invitations on one connection: at most one invitation is pending in each direction, and never both for
+    /// longer than it takes to notice.
     ///
     /// When both sides have invited, only the invitation of the lower peer id stands, regardless of the order. The lower side ignores the
     /// other's, and the higher side drops its own. Ended invitations are remembered for a while, because an answer or a withdrawal may be
     /// in flight. A late acceptance has created a session on the other side, which this side then ends. If this side has invited again, it
     /// does not: the answer to the new invitation names the same session.
-    struct InvitationTable: Sendable {
+    struct InvitationOrder: Sendable {
         /// The number of ended invitations of each direction that are remembered.
         static let remembered = 32
 

@@ -1,12 +1,12 @@
 extension ConnectionStateMachine {
-    /// The streams of one connection, both directions.
+    /// The order of the frames of streams on one connection, in both directions.
     ///
     /// The course of a stream is: open; accept (a window up to a limit, raised as the receiver's reader takes the bytes); data, never past
     /// the limit; end; done, once the reader has taken everything. The receiver may refuse it instead of accepting, and until done either
     /// side may abort it. Data that was in flight when this side aborted is dropped, but held to the same window.
     ///
     /// After acceptance the bytes may move to a data connection and back: ``StreamWindow`` tracks where they are.
-    struct StreamTable: Sendable {
+    struct StreamOrder: Sendable {
         /// The most open streams from one peer; further ones are refused as `busy`.
         static let incomingLimit = 64
         /// The number of ended streams of each direction that are remembered, for frames in flight.

@@ -1,5 +1,5 @@
 extension ConnectionStateMachine {
-    /// The resource transfers of one connection, both directions.
+    /// The order of the frames of resource transfers on one connection, in both directions.
     ///
     /// The course of a transfer is: offer; accept (a window from an offset to a limit, raised as the receiver writes); chunks, contiguous
     /// from the first accepted offset and never past the limit; end, once every declared byte was sent; done. Before done, the receiver may
@@ -13,8 +13,7 @@ extension ConnectionStateMachine {
     /// An accept whose offset is before the size and equals its limit requests the bytes from there over a data connection, which this
     /// state machine does not see. The receiver then reports its progress by another accept: one of the same kind starts again from its
     /// offset, one with a limit above its offset continues with chunks, and one for the size says that it has everything.
-    /// there, by one with a limit above its offset, from which on there are chunks, or by one for the size, by which it has everything.
-    struct TransferTable: Sendable {
+    struct TransferOrder: Sendable {
         /// The most open transfers from one peer; further ones are refused as `busy`.
         static let incomingLimit = 64
         /// The number of ended transfers from the peer that are remembered, for frames in flight.

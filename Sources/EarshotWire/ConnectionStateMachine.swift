@@ -58,10 +58,10 @@ package struct ConnectionStateMachine: Sendable {
     package private(set) var state: State = .open
     private var pings: [UInt64] = []
     private var order = MessageOrder()
-    private var invitations: InvitationTable
-    private var groupInvitations = GroupInvitationTable()
-    private var transfers = TransferTable()
-    private var streams = StreamTable()
+    private var invitations: InvitationOrder
+    private var groupInvitations = GroupInvitationOrder()
+    private var transfers = TransferOrder()
+    private var streams = StreamOrder()
     /// Whether both hellos announce that streams may move to data connections.
     private let reroutesStreams: Bool
     /// Whether both hellos announce groups.
@@ -74,7 +74,7 @@ package struct ConnectionStateMachine: Sendable {
     package init(
         localID: PeerID, peerID: PeerID, reroutesStreams: Bool = true, knowsGroups: Bool = true, takesAttributes: Bool = true
     ) {
-        self.invitations = InvitationTable(isLower: localID < peerID)
+        self.invitations = InvitationOrder(isLower: localID < peerID)
         self.reroutesStreams = reroutesStreams
         self.knowsGroups = knowsGroups
         self.takesAttributes = takesAttributes

@@ -174,7 +174,7 @@ private func violation(_ action: ConnectionStateMachine.ReceivedAction) -> Frame
 
     /// A side that invites and withdraws faster than answers come has more of its own under way than it remembers.
     @Test func answersToForgottenInvitationsAreLate() {
-        let count = UInt64(ConnectionStateMachine.InvitationTable.remembered) + 2
+        let count = UInt64(ConnectionStateMachine.InvitationOrder.remembered) + 2
         var machine = self.machine
         for number in 0..<count {
             #expect(machine.sent(Self.invite(number)) == .send)
@@ -188,7 +188,7 @@ private func violation(_ action: ConnectionStateMachine.ReceivedAction) -> Frame
     }
 
     @Test func answersToForgottenOffersAreLate() {
-        let count = UInt64(ConnectionStateMachine.TransferTable.remembered) + 1
+        let count = UInt64(ConnectionStateMachine.TransferOrder.remembered) + 1
         var machine = self.machine
         for number in 0..<count {
             let id = ResourceID(high: 0, low: number)
@@ -203,7 +203,7 @@ private func violation(_ action: ConnectionStateMachine.ReceivedAction) -> Frame
     }
 
     @Test func answersToForgottenStreamsAreLate() throws {
-        let count = UInt64(ConnectionStateMachine.StreamTable.remembered) + 1
+        let count = UInt64(ConnectionStateMachine.StreamOrder.remembered) + 1
         var machine = self.machine
         for number in 0..<count {
             let id = StreamID(high: 0, low: number)

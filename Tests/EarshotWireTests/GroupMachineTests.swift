@@ -43,7 +43,7 @@ import Testing
 
     /// The machine remembers a limited number of ids: it accepts an id again after 32 later ids, and not before.
     @Test func anIDIsForgottenAfterManyLaterOnes() throws {
-        let remembered = UInt64(ConnectionStateMachine.GroupInvitationTable.remembered)
+        let remembered = UInt64(ConnectionStateMachine.GroupInvitationOrder.remembered)
         var machine = self.machine
         for number in 1...remembered {
             #expect(machine.received(try self.invite(number)) == .deliver)
@@ -73,7 +73,7 @@ import Testing
 
     /// A side that invites and withdraws faster than answers arrive has more pending invitations than it remembers.
     @Test func answersToForgottenInvitationsAreLate() throws {
-        let count = UInt64(ConnectionStateMachine.GroupInvitationTable.remembered) + 2
+        let count = UInt64(ConnectionStateMachine.GroupInvitationOrder.remembered) + 2
         var machine = self.machine
         for number in 0..<count {
             #expect(machine.sent(try self.invite(number)) == .send)
