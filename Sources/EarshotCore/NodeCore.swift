@@ -32,7 +32,7 @@ package struct NodeCore: Sendable {
     /// The peer that has proven its key on each open connection.
     var linkPeers: [LinkID: PeerID] = [:]
     /// The connections of blocked peers, which only hear `declined`.
-    var mutedLinks: OrderedDictionary<LinkID, StandingLink.Current> = [:]
+    var mutedLinks: OrderedDictionary<LinkID, LinkState.Current> = [:]
     /// The delayed answers to blocked peers.
     var lateAnswers = LateAnswers()
 

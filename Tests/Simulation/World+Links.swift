@@ -278,7 +278,7 @@ extension World {
             }
             return self.hand(.link(link, .frame(frame)), to: machine)
         }
-        guard core.isStanding(link, of: peer) else { return }
+        guard core.isCurrent(link, of: peer) else { return }
         switch frame {
         case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable,
             .streamOpen, .streamAccept, .streamRefuse, .streamDone, .streamAbort, .streamReroute, .streamRerouted:

@@ -31,7 +31,7 @@ extension Node {
             return connection.turnEnded(weight, isMember: false)
         }
         // Ignores a connection that a newer one has superseded.
-        guard self.inCore({ $0.isStanding(link, of: id) }) else { return connection.turnEnded(weight, isMember: false) }
+        guard self.inCore({ $0.isCurrent(link, of: id) }) else { return connection.turnEnded(weight, isMember: false) }
         // The core does not see frames for movers, so this input tells it that the peer is alive.
         if frames.contains(where: \.isForMover) { self.handle(.link(link, .heard)) }
         var handedOn = 0

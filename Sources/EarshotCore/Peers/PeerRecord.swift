@@ -26,7 +26,7 @@ struct PeerRecord: Sendable {
         var presence: Presence
         var reach = Reachability()
         var standing = TrustState()
-        var link = StandingLink()
+        var link = LinkState()
         var session = SessionState()
         var comparing = ComparisonState()
         var groups = GroupTies()
@@ -66,7 +66,7 @@ struct PeerRecord: Sendable {
         _modify { yield &self.concerns.standing }
     }
 
-    var link: StandingLink {
+    var link: LinkState {
         _read { yield self.concerns.link }
         _modify { yield &self.concerns.link }
     }
@@ -184,7 +184,7 @@ struct PeerRecord: Sendable {
 }
 
 /// The control connection to a peer, and the facts that were proven on such a connection.
-struct StandingLink: Sendable {
+struct LinkState: Sendable {
     struct Current: Sendable {
         let id: LinkID
         let facts: LinkFacts

@@ -33,7 +33,7 @@ struct LateAnswers: Sendable {
 
 /// Blocked peers: they receive the answers of a rejected peer, and no event mentions them.
 extension NodeCore {
-    mutating func mute(_ current: StandingLink.Current) {
+    mutating func mute(_ current: LinkState.Current) {
         let id = current.facts.peer.id
         self.records[id]?.link.proven()
         if self.records[id]?.standing.noteProven() == true { self.keepPeer(id) }
@@ -106,7 +106,7 @@ extension NodeCore {
     mutating func giveLateAnswer(_ number: UInt64) {
         guard let answer = self.lateAnswers.take(number) else { return }
         // A peer that has gone waits for nothing, and one that has returned has asked again.
-        if let peer = self.linkPeers[answer.link], self.isMuted(answer.link) || self.isStanding(answer.link, of: peer) {
+        if let peer = self.linkPeers[answer.link], self.isMuted(answer.link) || self.isCurrent(answer.link, of: peer) {
             if answer.isToGroup {
                 self.answerGroup(answer.invitation, .declined, on: answer.link)
             } else {

@@ -1,20 +1,20 @@
 package import EarshotWire
 import OrderedCollections
 
-/// Control connections: the choice of a peer's standing connection, its frames, and the consequences of its end.
+/// Control connections: the choice of a peer's current connection, its frames, and the consequences of its end.
 extension NodeCore {
     // MARK: Facts for other parts of the node
 
     /// Returns the facts about a peer for other parts of the node.
     package func facts(of peer: PeerID) -> PeerFacts? { self.records[peer]?.facts }
 
-    /// Whether a connection is the standing one. Frames of a superseded connection are ignored.
-    package func isStanding(_ link: LinkID, of peer: PeerID) -> Bool { self.records[peer]?.connection == link }
+    /// Whether a connection is the current one. Frames of a superseded connection are ignored.
+    package func isCurrent(_ link: LinkID, of peer: PeerID) -> Bool { self.records[peer]?.connection == link }
 
     /// Whether it is the connection of a blocked peer, which hears only `declined`.
     package func isMuted(_ link: LinkID) -> Bool { self.mutedLinks[link] != nil }
 
-    /// Whether it is the standing connection of a peer that shares a session with this one, or a group in which both may send.
+    /// Whether it is the current connection of a peer that shares a session with this one, or a group in which both may send.
     package func isMember(_ link: LinkID, _ peer: PeerID) -> Bool {
         guard let record = self.records[peer] else { return false }
         return record.connection == link && (record.sessionID != nil || record.groups.isAttached)
@@ -74,19 +74,19 @@ extension NodeCore {
         if facts.protection == .encrypted { self.pins.insert(id) }
         self.makeRecord(id)
         guard let record = self.records[id] else { return }
-        let current = StandingLink.Current(id: link, facts: facts, provenAt: self.now.monotonic)
+        let current = LinkState.Current(id: link, facts: facts, provenAt: self.now.monotonic)
         if record.trust == .blocked { return self.mute(current) }
-        if let standing = record.link.current {
-            guard isOtherDead || self.stands(current, against: standing) else {
+        if let old = record.link.current {
+            guard isOtherDead || self.stands(current, against: old) else {
                 return self.emit(.close(link, Refusal(code: .superseded, explanation: "another connection stands")))
             }
-            self.drop(standing, of: id, isBeingReplaced: true)
-            self.emit(.close(standing.id, Refusal(code: .superseded, explanation: "a newer connection stands")))
+            self.drop(old, of: id, isBeingReplaced: true)
+            self.emit(.close(old.id, Refusal(code: .superseded, explanation: "a newer connection stands")))
         }
         self.stand(current)
     }
 
-    private mutating func stand(_ current: StandingLink.Current) {
+    private mutating func stand(_ current: LinkState.Current) {
         let (link, facts) = (current.id, current.facts)
         let id = facts.peer.id
         self.records[id]?.link.stand(current)
@@ -128,13 +128,13 @@ extension NodeCore {
             || Direction.allCases.contains { $0.isPending(with: record.id, in: self.invitations) } || !record.groups.isEmpty
     }
 
-    /// Whether a new connection replaces the standing one. The newest proven connection wins; if both peers dialled at once, the lower
+    /// Whether a new connection replaces the current one. The newest proven connection wins; if both peers dialled at once, the lower
     /// id's.
-    private func stands(_ new: StandingLink.Current, against standing: StandingLink.Current) -> Bool {
+    private func stands(_ new: LinkState.Current, against old: LinkState.Current) -> Bool {
         // A TLS connection and a plaintext one were not dialled at once: a preference has changed in between.
         let isSimultaneous =
-            new.facts.isInitiator != standing.facts.isInitiator && new.facts.protection == standing.facts.protection
-            && new.provenAt - standing.provenAt < EarshotLimits.simultaneousDialTime
+            new.facts.isInitiator != old.facts.isInitiator && new.facts.protection == old.facts.protection
+            && new.provenAt - old.provenAt < EarshotLimits.simultaneousDialTime
         guard isSimultaneous else { return true }
         return new.facts.isInitiator == (self.id < new.facts.peer.id)
     }
@@ -169,13 +169,13 @@ extension NodeCore {
         self.deadlines.cancel(.idle(link))
         let peer = self.linkPeers.removeValue(forKey: link)
         if self.mutedLinks.removeValue(forKey: link) != nil { return }
-        guard let id = peer, let standing = self.records[id]?.link.current, standing.id == link else { return }
+        guard let id = peer, let old = self.records[id]?.link.current, old.id == link else { return }
         self.log(Notice(.debug, "a connection ended", ["peer": id, "end": end]))
         self.records[id]?.presence.heard(at: self.now.wall)
         if case .refused(let refusal) = end, refusal.code == .protocolViolation {
             self.spread(.refusedConnection(explanation: refusal.explanation), of: id)
         }
-        self.drop(standing, of: id, isBeingReplaced: false)
+        self.drop(old, of: id, isBeingReplaced: false)
         guard !self.isStopping, let left = self.records[id] else { return }
         // A known peer has the same grace period as one whose advertisement has gone. A stranger is forgotten.
         if left.isKept || !left.groups.isEmpty, left.presence.sightings.isEmpty { self.beginGrace(id) }
@@ -192,11 +192,11 @@ extension NodeCore {
     }
 
     /// Detaches a peer's connection that no longer stands. Work in flight waits for the next one, or ends.
-    private mutating func drop(_ standing: StandingLink.Current, of id: PeerID, isBeingReplaced: Bool) {
+    private mutating func drop(_ old: LinkState.Current, of id: PeerID, isBeingReplaced: Bool) {
         self.records[id]?.link.drop(isBeingReplaced: isBeingReplaced)
         self.records[id]?.session.detach()
         self.renewTies(with: id)
-        self.deadlines.cancel(.idle(standing.id))
+        self.deadlines.cancel(.idle(old.id))
         self.inviterLeft(id)
         self.spread(.ended(.connection, EarshotError(.unavailable, "the connection was lost")), of: id)
         self.publishSession(with: id)

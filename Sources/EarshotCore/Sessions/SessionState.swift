@@ -14,11 +14,11 @@ struct SessionState: Sendable {
     private(set) var session: StoredSession?
     /// The session that is being written to disk. No other may begin meanwhile.
     private(set) var agreement: Agreement?
-    /// Whether both sides have said, on the standing connection, that they hold the session.
+    /// Whether both sides have said, on the current connection, that they hold the session.
     private(set) var isAttached = false
-    /// Whether this side has named the session on the standing connection. The peer waits for that.
+    /// Whether this side has named the session on the current connection. The peer waits for that.
     private(set) var hasBeenNamed = false
-    /// The session that this side has ended on the standing connection. Later frames of the peer about it were sent before the peer learned
+    /// The session that this side has ended on the current connection. Later frames of the peer about it were sent before the peer learned
     /// of the end.
     private(set) var ended: SessionID?
     /// Whether the disk has refused the end of a session. Its data (receipts, ended transfers) is still there, and does not belong to the
