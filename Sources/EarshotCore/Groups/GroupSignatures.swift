@@ -24,7 +24,7 @@ enum GroupChecking: Sendable {
     case records([GroupRecordInput], from: PeerID, LinkID)
     case invitation(GroupInvite, from: PeerID, LinkID, HoldID?)
     /// The seat of a peer that accepted an invitation.
-    case application(GroupSeat, InvitationID)
+    case applicantSeat(GroupSeat, InvitationID)
     /// This machine's own seat in a group that it does not hold.
     case ownSeat(GroupSeat, of: GroupID, LinkID)
 }
@@ -35,14 +35,14 @@ struct GroupSignatures: Sendable {
     private var checkings: OrderedDictionary<SignatureID, GroupChecking> = [:]
     private var total: UInt64 = 0
 
-    mutating func begin(_ signing: GroupSigning) -> SignatureID {
+    mutating func beginSigning(_ signing: GroupSigning) -> SignatureID {
         self.total += 1
         let id = SignatureID(number: self.total)
         self.signings[id] = signing
         return id
     }
 
-    mutating func begin(_ checking: GroupChecking) -> SignatureID {
+    mutating func beginChecking(_ checking: GroupChecking) -> SignatureID {
         self.total += 1
         let id = SignatureID(number: self.total)
         self.checkings[id] = checking

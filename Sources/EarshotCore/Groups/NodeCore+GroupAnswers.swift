@@ -29,7 +29,7 @@ extension NodeCore {
             }
             let check = ProofCheck(scheme: seat.scheme, publicKey: seat.publicKey, input: input, signature: seat.signature)
             self.invitations.setDeciding(answer.id, true)
-            self.emit(.check(self.groups.signatures.begin(.application(seat, answer.id)), [[check]]))
+            self.emit(.check(self.groups.signatures.beginChecking(.applicantSeat(seat, answer.id)), [[check]]))
         }
     }
 
@@ -67,13 +67,13 @@ extension NodeCore {
     }
 
     /// Countersigns the seat of a peer, after the check has shown that the peer signed it.
-    mutating func applicationChecked(_ seat: GroupSeat, _ id: InvitationID) {
+    mutating func applicantChecked(_ seat: GroupSeat, _ id: InvitationID) {
         guard let entry = self.invitations[id], entry.invitation.state == .pending, let group = entry.invitation.group?.id,
             let held = self.groups[group], held.isJoined
         else { return self.invitations.setDeciding(id, false) }
         var seat = seat
         seat.warrant = GroupSeat.Warrant(held.records.charter.creator == self.id ? .creator : .voucher)
         guard let input = try? seat.signedBytes(as: seat.warrant.role, in: group) else { return self.invitations.setDeciding(id, false) }
-        self.emit(.sign(self.groups.signatures.begin(.warrant(seat, id)), [input]))
+        self.emit(.sign(self.groups.signatures.beginSigning(.warrant(seat, id)), [input]))
     }
 }

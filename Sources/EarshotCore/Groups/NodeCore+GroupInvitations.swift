@@ -126,7 +126,7 @@ extension NodeCore {
         let check = ProofCheck(
             scheme: invite.charter.creatorScheme, publicKey: invite.charter.creatorKey, input: input, signature: invite.terms.signature)
         let hold = self.hold(WireLimits.groupRecord + invite.context.count)
-        self.emit(.check(self.groups.signatures.begin(.invitation(invite, from: id, link, hold)), [[check]]))
+        self.emit(.check(self.groups.signatures.beginChecking(.invitation(invite, from: id, link, hold)), [[check]]))
     }
 
     /// Handles an invitation after the check has shown that the creator signed the group's name.
@@ -229,7 +229,7 @@ extension NodeCore {
         else { return self.acceptanceFailed(call, EarshotError(.invalidParameter, "the seat in the group cannot be made")) }
         self.invitations.setDeciding(id, true)
         let signing = GroupSigning.application(seat, to: invite.charter.id, id, call)
-        self.emit(.sign(self.groups.signatures.begin(signing), isOwn ? [input, warrant] : [input]))
+        self.emit(.sign(self.groups.signatures.beginSigning(signing), isOwn ? [input, warrant] : [input]))
     }
 
     private mutating func acceptanceFailed(_ call: CallID?, _ error: EarshotError) {

@@ -236,7 +236,7 @@ extension NodeCore {
     private mutating func check(_ batch: [GroupRecordInput], _ checks: [[ProofCheck]], of id: PeerID, on link: LinkID) {
         guard !batch.isEmpty else { return }
         self.records[id]?.groups.isChecking = true
-        self.emit(.check(self.groups.signatures.begin(.records(batch, from: id, link)), checks))
+        self.emit(.check(self.groups.signatures.beginChecking(.records(batch, from: id, link)), checks))
     }
 
     mutating func checked(_ id: SignatureID, _ areValid: [Bool]) {
@@ -252,12 +252,12 @@ extension NodeCore {
                 return self.answerGroup(invite.id, .declined, on: link)
             }
             self.groupInvitationChecked(invite, from: peer, on: link)
-        case .application(let seat, let invitation)?:
+        case .applicantSeat(let seat, let invitation)?:
             guard areValid.allSatisfy(\.self) else {
                 self.signatureFailed(of: seat.peer)
                 return self.refuseSeat(invitation, "the peer has accepted with a signature that is not valid")
             }
-            self.applicationChecked(seat, invitation)
+            self.applicantChecked(seat, invitation)
         case .ownSeat(let seat, let group, let link)?:
             if areValid.allSatisfy(\.self) { return self.leaveUnheld(seat, group, link) }
             if let peer = self.linkPeers[link] { self.signatureFailed(of: peer) }
@@ -304,7 +304,7 @@ extension NodeCore {
         else { return }
         // Without this check, this machine would sign a leave for any seat that a peer makes up.
         let check = ProofCheck(scheme: seat.scheme, publicKey: seat.publicKey, input: input, signature: seat.signature)
-        self.emit(.check(self.groups.signatures.begin(.ownSeat(seat, of: group, link)), [[check]]))
+        self.emit(.check(self.groups.signatures.beginChecking(.ownSeat(seat, of: group, link)), [[check]]))
     }
 
     /// Signs and sends a leave for this machine's own seat in a group that it does not hold.
@@ -312,7 +312,7 @@ extension NodeCore {
         guard self.groups[group] == nil else { return }
         let leave = GroupLeave(publicKey: seat.publicKey, scheme: seat.scheme, number: seat.number)
         guard let input = try? leave.signedBytes(in: group) else { return }
-        self.emit(.sign(self.groups.signatures.begin(.leaveUnheld(leave, of: group, link)), [input]))
+        self.emit(.sign(self.groups.signatures.beginSigning(.leaveUnheld(leave, of: group, link)), [input]))
     }
 
     /// Sends a leave for this machine's own seat to each of the peers that is connected.

@@ -211,7 +211,7 @@ extension NodeCore {
             let inputs = [
                 try terms.signedBytes(in: id), try seat.signedBytes(as: .peer, in: id), try seat.signedBytes(as: .creator, in: id),
             ]
-            self.emit(.sign(self.groups.signatures.begin(.create(charter, terms, seat, call)), inputs))
+            self.emit(.sign(self.groups.signatures.beginSigning(.create(charter, terms, seat, call)), inputs))
         } catch {
             throw EarshotError(.invalidParameter, "the group cannot be made: \(error)")
         }
@@ -224,7 +224,7 @@ extension NodeCore {
         guard held.records.terms.number < UInt32.max else { throw EarshotError(.noSpace, "the group has been renamed too often") }
         let terms = GroupTerms(number: held.records.terms.number + 1, name: name, isDissolved: isOver)
         let input = try self.input { () throws(WireError) in try terms.signedBytes(in: group) }
-        self.emit(.sign(self.groups.signatures.begin(.terms(terms, of: group, call)), [input]))
+        self.emit(.sign(self.groups.signatures.beginSigning(.terms(terms, of: group, call)), [input]))
     }
 
     private func input(_ make: () throws(WireError) -> [UInt8]) throws(EarshotError) -> [UInt8] {
@@ -246,7 +246,7 @@ extension NodeCore {
         var inputs: [[UInt8]] = []
         for seat in seats { inputs.append(try self.input { () throws(WireError) in try seat.signedBytes(as: .creator, in: group) }) }
         inputs.append(try self.input { () throws(WireError) in try removal.signedBytes(in: group) })
-        self.emit(.sign(self.groups.signatures.begin(.removal(removal, seats: seats, of: group, call)), inputs))
+        self.emit(.sign(self.groups.signatures.beginSigning(.removal(removal, seats: seats, of: group, call)), inputs))
     }
 
     // MARK: Leaving
@@ -265,7 +265,7 @@ extension NodeCore {
         }
         let leave = GroupLeave(publicKey: key.publicKey, scheme: key.scheme, number: number)
         let input = try self.input { () throws(WireError) in try leave.signedBytes(in: group) }
-        self.emit(.sign(self.groups.signatures.begin(.leave(leave, of: group, call)), [input]))
+        self.emit(.sign(self.groups.signatures.beginSigning(.leave(leave, of: group, call)), [input]))
     }
 }
 
