@@ -69,6 +69,8 @@ let package = Package(
         .target(name: "CCommit", cSettings: [.define("EARSHOT_COMMIT", to: "\"\(commit)\"")]),
         // The only ways in which a peer's string becomes something shown or a path: shared by daemon and command line.
         .target(name: "EarshotSafety", dependencies: ["CLinux"], swiftSettings: settings),
+        // Values that are set once, and notifications of changes, for tasks that wait. Shared by node, daemon and command line.
+        .target(name: "EarshotWaiting", swiftSettings: settings),
         // Directories as one run of bytes, and that as directories again: shared by daemon and command line.
         .target(name: "EarshotTree", dependencies: ["EarshotSafety", "CLinux"], swiftSettings: settings),
         // Values as JSON: in messages of types of their own, and in files that programs keep. Shared by both libraries.
@@ -98,7 +100,7 @@ let package = Package(
         .target(
             name: "Earshot",
             dependencies: [
-                "EarshotCore", "EarshotCoding", "EarshotWire", "EarshotSafety", "EarshotTree", "CSQLite", "CLinux",
+                "EarshotCore", "EarshotCoding", "EarshotWire", "EarshotSafety", "EarshotTree", "EarshotWaiting", "CSQLite", "CLinux",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -115,7 +117,7 @@ let package = Package(
         .target(
             name: "EarshotDiscovery",
             dependencies: [
-                "Earshot", "CAvahi", "CLinux",
+                "Earshot", "EarshotWaiting", "CAvahi", "CLinux",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -143,7 +145,8 @@ let package = Package(
         .executableTarget(
             name: "earshotd",
             dependencies: [
-                "Earshot", "EarshotDiscovery", "EarshotCoding", "EarshotClient", "EarshotSafety", "EarshotTree", "EarshotWire", "CLinux",
+                "Earshot", "EarshotDiscovery", "EarshotCoding", "EarshotClient", "EarshotSafety", "EarshotTree", "EarshotWaiting",
+                "EarshotWire", "CLinux",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -162,7 +165,7 @@ let package = Package(
         .executableTarget(
             name: "EarshotCLI",
             dependencies: [
-                "EarshotClient", "EarshotSafety", "EarshotTree", "CLinux",
+                "EarshotClient", "EarshotSafety", "EarshotTree", "EarshotWaiting", "CLinux",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -225,6 +228,7 @@ let package = Package(
             ],
             resources: [.copy("Vectors")], swiftSettings: settings),
         .testTarget(name: "EarshotSafetyTests", dependencies: ["EarshotSafety", "CLinux"], swiftSettings: settings),
+        .testTarget(name: "EarshotWaitingTests", dependencies: ["EarshotWaiting"], swiftSettings: settings),
         .testTarget(
             name: "EarshotTreeTests", dependencies: ["EarshotTree", "EarshotSafety"], resources: [.copy("Vectors")], swiftSettings: settings
         ),
@@ -239,8 +243,8 @@ let package = Package(
         .testTarget(
             name: "EarshotTests",
             dependencies: [
-                "Earshot", "EarshotCoding", "EarshotCore", "EarshotSafety", "EarshotTree", "EarshotWire", "CSQLite", "APIDocument",
-                "ModelLaws",
+                "Earshot", "EarshotCoding", "EarshotCore", "EarshotSafety", "EarshotTree", "EarshotWaiting", "EarshotWire", "CSQLite",
+                "APIDocument", "ModelLaws",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -1,4 +1,5 @@
 import CAvahi
+import EarshotWaiting
 import Glibc
 import Synchronization
 
@@ -16,26 +17,24 @@ enum AvahiThread {
         isHung: @escaping @Sendable () -> Bool = { false }, _ body: @escaping @Sendable (AvahiLoop) -> String?
     ) async -> String? {
         let stop = StopSignal()
-        let outcome = Outcome()
+        let outcome = OneShot<String?>()
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                outcome.wait(continuation)
-                let started = self.start {
-                    guard let loop = AvahiLoop(stop: stop) else { return outcome.set("cannot make a poll loop for discovery") }
-                    let error = body(loop)
-                    loop.close()
-                    outcome.set(error)
-                }
-                if !started { outcome.set("cannot start a thread for discovery") }
+            let started = self.start {
+                guard let loop = AvahiLoop(stop: stop) else { return outcome.settle("cannot make a poll loop for discovery") }
+                let error = body(loop)
+                loop.close()
+                outcome.settle(error)
             }
+            if !started { outcome.settle("cannot start a thread for discovery") }
+            return await outcome.value()
         } onCancel: {
             stop.stop()
             // A thread that hangs sends no goodbye to wait for.
-            if isHung() { return outcome.set(nil) }
+            if isHung() { return outcome.settle(nil) }
             // If this thread cannot be started either, the caller waits for the work to end.
             _ = self.start {
                 sleep(DiscoveryLimits.farewell)
-                outcome.set(nil)
+                outcome.settle(nil)
             }
         }
     }
@@ -67,40 +66,6 @@ enum AvahiThread {
                 return left == 0
             }
             if isLast { self.done() }
-        }
-    }
-
-    /// Resumes the waiting caller, once, with the first result.
-    private final class Outcome: Sendable {
-        private enum State {
-            case idle
-            case waiting(CheckedContinuation<String?, Never>)
-            case set(String?)
-        }
-        private let state = Mutex(State.idle)
-
-        func wait(_ continuation: CheckedContinuation<String?, Never>) {
-            let result: String?? = self.state.withLock { state in
-                if case .set(let result) = state { return .some(result) }
-                state = .waiting(continuation)
-                return .none
-            }
-            if let result { continuation.resume(returning: result) }
-        }
-
-        func set(_ result: String?) {
-            let continuation: CheckedContinuation<String?, Never>? = self.state.withLock { state in
-                switch state {
-                case .idle:
-                    state = .set(result)
-                    return nil
-                case .waiting(let continuation):
-                    state = .set(result)
-                    return continuation
-                case .set: return nil
-                }
-            }
-            continuation?.resume(returning: result)
         }
     }
 

@@ -108,4 +108,12 @@ import Testing
             Issue.record("a window that is closed and full lets something through")
         } catch is CancellationError {}
     }
+
+    @Test func aCancelledTaskWaitsForNoRoom() async throws {
+        let window = SendingWindow(limit: 10)
+        try await window.take(10)
+        let waiting = Task { try await window.take(1) }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+    }
 }

@@ -1,5 +1,5 @@
 public import EarshotCore
-import Synchronization
+import EarshotWaiting
 
 /// Messages that were submitted together, and their outcomes. The node sets the outcomes, and the caller awaits them.
 ///
@@ -8,37 +8,13 @@ public final class MessageBatch: Sendable {
     /// The outcome of one message: an error before it was sent, or the outcomes of its recipients.
     public typealias Outcome = Result<SentMessage, EarshotError>
 
-    private enum State {
-        case open([CheckedContinuation<[Outcome], Never>])
-        case settled([Outcome])
-    }
-
-    private let state = Mutex(State.open([]))
+    private let settled = OneShot<[Outcome]>()
 
     init() {}
 
     /// Sets the outcomes of all messages.
-    func settle(_ outcomes: [Outcome]) {
-        let waiters = self.state.withLock { state -> [CheckedContinuation<[Outcome], Never>] in
-            guard case .open(let waiters) = state else { return [] }
-            state = .settled(outcomes)
-            return waiters
-        }
-        for waiter in waiters { waiter.resume(returning: outcomes) }
-    }
+    func settle(_ outcomes: [Outcome]) { self.settled.settle(outcomes) }
 
     /// Waits until the outcomes of all messages are decided, and returns them in the order of submission.
-    public func outcomes() async -> [Outcome] {
-        await withCheckedContinuation { continuation in
-            let settled = self.state.withLock { state -> [Outcome]? in
-                switch state {
-                case .settled(let outcomes): return outcomes
-                case .open(let waiters):
-                    state = .open(waiters + [continuation])
-                    return nil
-                }
-            }
-            if let settled { continuation.resume(returning: settled) }
-        }
-    }
+    public func outcomes() async -> [Outcome] { await self.settled.value() }
 }

@@ -1,4 +1,5 @@
 import DequeModule
+import EarshotWaiting
 import Synchronization
 
 package import FoundationEssentials
@@ -16,27 +17,15 @@ public final class EventLog: Sendable {
         let isLive: Bool
     }
 
-    /// A read that waits for the next event.
-    private struct Waiter {
-        let reader: Presence
-        let continuation: CheckedContinuation<Void, Never>
-    }
-
     private struct State {
         var backlog: Deque<Entry> = []
         var bytes = 0
         var lastSequence: UInt64 = 0
-        var nextWaiter: UInt64 = 0
-        var waiters: [UInt64: Waiter] = [:]
         var isFinished = false
+        /// The number of calls of ``EventLog/wakeReaders()``.
+        var wakes: UInt64 = 0
         /// The number of current subscriptions.
         var readers = 0
-
-        /// Removes all waiters, for the caller to resume outside the lock.
-        mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
-            defer { self.waiters.removeAll() }
-            return self.waiters.values.map(\.continuation)
-        }
 
         mutating func append(_ entry: Entry) {
             self.backlog.append(entry)
@@ -71,6 +60,8 @@ public final class EventLog: Sendable {
     /// An identifier of this run of the node. Sequence numbers of different epochs cannot be compared.
     public let epoch: String
     private let state = Mutex(State())
+    /// Notifies waiting readers of events, of ends, and of calls of ``wakeReaders()``.
+    private let changes = Changes()
 
     package init(epoch: String) {
         self.epoch = epoch
@@ -87,27 +78,27 @@ public final class EventLog: Sendable {
     ) {
         // Computed once, because there may be thousands of events.
         let time = WallTime(time).date
-        let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            guard !isLive || state.readers > 0 else { return [] }
+        self.state.withLock { state in
+            guard !isLive || state.readers > 0 else { return }
             for kind in kinds {
                 state.lastSequence += 1
                 let event = NodeEvent(sequence: state.lastSequence, at: time, kind)
                 state.append(Entry(event: event, cost: cost(kind), isLive: isLive))
             }
-            return state.takeWaiters()
         }
-        for waiter in waiters { waiter.resume() }
+        self.changes.tell()
     }
 
     /// Ends every subscription after its remaining events.
     package func finish() {
         self.state.withLock { $0.isFinished = true }
-        self.wakeReaders()
+        self.changes.tell()
     }
 
     /// Wakes every reader that waits in ``Subscription/step()``, although there is no new event.
     public func wakeReaders() {
-        for waiter in self.state.withLock({ $0.takeWaiters() }) { waiter.resume() }
+        self.state.withLock { $0.wakes += 1 }
+        self.changes.tell()
     }
 
     /// The number of current subscriptions.
@@ -165,7 +156,10 @@ public final class EventLog: Sendable {
         /// Ends this subscription and every copy of it. A pending read returns immediately, and so does every later one.
         ///
         /// Used by a caller that learns elsewhere that nobody reads any more, such as a server whose client has disconnected.
-        public func end() { self.log.end(self.presence) }
+        public func end() {
+            self.presence.end()
+            self.log.changes.tell()
+        }
 
         /// Waits for the next event and returns it. Returns `nil` if the log has ended or the reader's task is cancelled.
         public mutating func next() async -> NodeEvent? {
@@ -199,33 +193,36 @@ public final class EventLog: Sendable {
                 self.pendingGap = nil
                 return .event(NodeEvent(sequence: gap.upperBound, time: Date(), kind: .gap(gap)))
             }
-            for isFirst in [true, false] where !Task.isCancelled && !self.presence.hasEnded {
+            var wakes: UInt64?
+            var seen: UInt64
+            repeat {
+                seen = self.log.changes.count
+                guard !Task.isCancelled, !self.presence.hasEnded else { return .ended }
                 switch self.log.read(after: self.position, start: self.start) {
                 case .event(let event):
                     self.position = event.sequence
                     return .event(event)
-                case .finished:
-                    return .ended
-                case .nothingYet where isFirst:
-                    await self.log.wait(self.presence, after: self.position)
-                case .nothingYet:
-                    return .idle
+                case .finished: return .ended
+                case .nothingYet(let now):
+                    guard now == wakes ?? now else { return .idle }
+                    wakes = now
                 }
-            }
+            } while await self.log.changes.wait(after: seen)
             return .ended
         }
     }
 
     private enum Reading {
         case event(NodeEvent)
-        case nothingYet
+        /// There is no event, after this number of calls of ``wakeReaders()``.
+        case nothingYet(wakes: UInt64)
         case finished
     }
 
     private func read(after position: UInt64, start: UInt64) -> Reading {
         self.state.withLock { state in
             guard position < state.lastSequence, let oldest = state.backlog.first?.event.sequence else {
-                return state.isFinished ? .finished : .nothingYet
+                return state.isFinished ? .finished : .nothingYet(wakes: state.wakes)
             }
             if position + 1 < oldest {
                 let missed = (position + 1)...(oldest - 1)
@@ -259,35 +256,6 @@ public final class EventLog: Sendable {
                 events.append(entry.event)
             }
             return events
-        }
-    }
-
-    private func end(_ reader: Presence) {
-        let waiters = self.state.withLock { state in
-            reader.end()
-            let ended = state.waiters.filter { $0.value.reader === reader }
-            for id in ended.keys { state.waiters[id] = nil }
-            return ended.values
-        }
-        for waiter in waiters { waiter.continuation.resume() }
-    }
-
-    private func wait(_ reader: Presence, after position: UInt64) async {
-        let id = self.state.withLock { state in
-            state.nextWaiter += 1
-            return state.nextWaiter
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isReady = self.state.withLock { state in
-                    if state.lastSequence > position || state.isFinished || reader.hasEnded || Task.isCancelled { return true }
-                    state.waiters[id] = Waiter(reader: reader, continuation: continuation)
-                    return false
-                }
-                if isReady { continuation.resume() }
-            }
-        } onCancel: {
-            self.state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume()
         }
     }
 }

@@ -1,3 +1,4 @@
+import EarshotWaiting
 public import EarshotWire
 public import FoundationEssentials
 import NIOCore

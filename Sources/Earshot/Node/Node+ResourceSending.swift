@@ -1,4 +1,5 @@
 package import EarshotSafety
+import EarshotWaiting
 import EarshotWire
 import FoundationEssentials
 public import NIOCore

@@ -1,4 +1,5 @@
 import EarshotCore
+import EarshotWaiting
 public import EarshotWire
 public import NIOCore
 

@@ -1,4 +1,5 @@
 import DequeModule
+import EarshotWaiting
 import Synchronization
 
 /// The node's queue of external input, in order, from any thread.
@@ -15,8 +16,6 @@ final class NodeInputs: Sendable {
         var isScheduled = false
         /// Whether the queue accepts no more input.
         var isFinished = false
-        /// The continuation of `run`, which waits until all input is handled.
-        var end: CheckedContinuation<Void, Never>?
 
         /// Whether all input is handled and no more will come.
         var isOver: Bool { self.isFinished && self.waiting.isEmpty && !self.isScheduled }
@@ -27,16 +26,12 @@ final class NodeInputs: Sendable {
             self.isScheduled = true
             return true
         }
-
-        mutating func takeEnd() -> CheckedContinuation<Void, Never>? {
-            guard self.isOver else { return nil }
-            defer { self.end = nil }
-            return self.end
-        }
     }
 
     private let turns: LoopTurns
     private let state = Mutex(State())
+    /// Settled when all input is handled and no more will come.
+    private let end = OneShot<Void>()
 
     init(_ turns: LoopTurns) { self.turns = turns }
 
@@ -59,14 +54,7 @@ final class NodeInputs: Sendable {
         }
         if isFirst { self.ask() }
         await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isOver = self.state.withLock { state in
-                    guard !state.isOver else { return true }
-                    state.end = continuation
-                    return false
-                }
-                if isOver { continuation.resume() }
-            }
+            await self.end.value()
         } onCancel: {
             self.finish()
         }
@@ -75,11 +63,11 @@ final class NodeInputs: Sendable {
 
     /// Stops accepting input.
     private func finish() {
-        let end = self.state.withLock { state in
+        let isOver = self.state.withLock { state in
             state.isFinished = true
-            return state.takeEnd()
+            return state.isOver
         }
-        end?.resume()
+        if isOver { self.end.settle(()) }
     }
 
     private func ask() {
@@ -90,11 +78,11 @@ final class NodeInputs: Sendable {
     private func step() {
         let (input, handle) = self.state.withLock { ($0.waiting.popFirst(), $0.handle) }
         if let input, let handle { handle(input) }
-        let (isMore, end) = self.state.withLock { state in
+        let (isMore, isOver) = self.state.withLock { state in
             state.isScheduled = false
-            return (state.schedules(), state.takeEnd())
+            return (state.schedules(), state.isOver)
         }
         if isMore { self.ask() }
-        end?.resume()
+        if isOver { self.end.settle(()) }
     }
 }

@@ -1,3 +1,4 @@
+import EarshotWaiting
 import NIOCore
 import Synchronization
 
@@ -10,13 +11,9 @@ import Synchronization
 ///
 /// The feed holds one piece, so that reading and sending overlap, and so that reading is never far ahead of the transfer.
 final class BodyFeed: Sendable {
-    private struct State {
-        var machine = BodyFeedStateMachine()
-        /// The waiting reader, the waiting transfer, or both. They are woken together, and each checks the state again.
-        var waiters: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state = Mutex(State())
+    private let machine = Mutex(BodyFeedStateMachine())
+    /// Wakes the waiting reader and the waiting transfer together. Each checks the state again.
+    private let changes = Changes()
 
     /// Reads the body until it ends or fails, or until the transfer is over. The body is not read after this returns. If the task is
     /// cancelled, reading stops and the transfer fails.
@@ -36,12 +33,12 @@ final class BodyFeed: Sendable {
     }
 
     /// Waits for the next piece and returns it; `nil` at the body's end.
-    /// - Throws: the error of the body; `cancelled` if the body was cut off or the transfer is over.
+    /// - Throws: the error of the body; `cancelled` if the body was cut off, the transfer is over, or the task is cancelled.
     func next() async throws(EarshotError) -> ByteBuffer? {
         while true {
             switch self.change({ $0.take() }) {
             case .piece(let piece): return piece
-            case .wait: await self.wait { $0.isEmpty }
+            case .wait: guard await self.wait(while: { $0.isEmpty }) else { throw Self.cutOff }
             case .end: return nil
             case .fail(let error): throw error
             }
@@ -59,9 +56,9 @@ final class BodyFeed: Sendable {
             case .stop: return false
             case .wait:
                 await withTaskCancellationHandler {
-                    await self.wait { $0.isFull }
+                    _ = await self.wait { $0.isFull }
                 } onCancel: {
-                    self.finish(EarshotError(.cancelled, "the body was cut off"))
+                    self.finish(Self.cutOff)
                 }
             }
         }
@@ -71,24 +68,16 @@ final class BodyFeed: Sendable {
 
     @discardableResult
     private func change<Action>(_ event: (inout BodyFeedStateMachine) -> Action) -> Action {
-        let (action, waiters) = self.state.withLock { state in
-            let action = event(&state.machine)
-            defer { state.waiters = [] }
-            return (action, state.waiters)
-        }
-        for waiter in waiters { waiter.resume() }
-        return action
+        defer { self.changes.tell() }
+        return self.machine.withLock { event(&$0) }
     }
 
-    /// Waits for a change of the state while `condition` holds.
-    private func wait(while condition: @escaping @Sendable (BodyFeedStateMachine) -> Bool) async {
-        await withCheckedContinuation { continuation in
-            let isWaiting = self.state.withLock { state in
-                guard condition(state.machine) else { return false }
-                state.waiters.append(continuation)
-                return true
-            }
-            if !isWaiting { continuation.resume() }
-        }
+    /// Waits for a change of the state while `condition` holds. Returns `false` if the task is cancelled.
+    private func wait(while condition: (BodyFeedStateMachine) -> Bool) async -> Bool {
+        let seen = self.changes.count
+        guard self.machine.withLock({ condition($0) }) else { return true }
+        return await self.changes.wait(after: seen)
     }
+
+    private static var cutOff: EarshotError { EarshotError(.cancelled, "the body was cut off") }
 }

@@ -1,3 +1,4 @@
+import EarshotWaiting
 import NIOCore
 import Synchronization
 

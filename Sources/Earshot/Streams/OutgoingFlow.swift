@@ -1,4 +1,5 @@
 import DequeModule
+import EarshotWaiting
 import EarshotWire
 import NIOCore
 import Synchronization

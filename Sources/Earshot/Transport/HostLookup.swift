@@ -1,4 +1,5 @@
 import Dispatch
+import EarshotWaiting
 import EarshotWire
 import Glibc
 import Synchronization
@@ -12,10 +13,10 @@ package final class HostLookup: Sendable {
     /// Performs one lookup, on a thread that it may block.
     package typealias Query = @Sendable (ConfiguredPeer) -> Result<[PeerAddress], EarshotError>
 
-    private typealias Answer = CheckedContinuation<Result<[PeerAddress], EarshotError>, Never>
+    private typealias Answer = OneShot<Result<[PeerAddress], EarshotError>>
 
     private struct State {
-        var waiting: [ConfiguredPeer: [Answer]] = [:]
+        var waiting: [ConfiguredPeer: Answer] = [:]
         var isStopped = false
     }
 
@@ -30,21 +31,22 @@ package final class HostLookup: Sendable {
     /// Returns the peer's addresses, best first.
     /// - Throws: `unavailable` if the name does not resolve, or after a call of `stop`.
     package func addresses(of peer: ConfiguredPeer) async throws(EarshotError) -> [PeerAddress] {
-        let result = await withCheckedContinuation { (answer: Answer) in
-            let (isStopped, isFirst) = self.state.withLock { state in
-                guard !state.isStopped else { return (true, false) }
-                state.waiting[peer, default: []].append(answer)
-                return (false, state.waiting[peer]?.count == 1)
-            }
-            if isStopped { return answer.resume(returning: .failure(.stopping)) }
-            guard isFirst else { return }
+        let answer = Answer()
+        let shared = self.state.withLock { state -> Answer? in
+            guard !state.isStopped else { return nil }
+            let shared = state.waiting[peer] ?? answer
+            state.waiting[peer] = shared
+            return shared
+        }
+        guard let shared else { throw .stopping }
+        if shared === answer {
             self.queue.async {
                 let result = self.query(peer)
-                let answers = self.state.withLock { $0.waiting.removeValue(forKey: peer) }
-                for answer in answers ?? [] { answer.resume(returning: result) }
+                self.state.withLock { $0.waiting[peer] = nil }
+                answer.settle(result)
             }
         }
-        return try result.get()
+        return try await shared.value().get()
     }
 
     /// Answers all callers immediately, because a stop must not wait for a name server.
@@ -52,9 +54,9 @@ package final class HostLookup: Sendable {
         let answers = self.state.withLock { state in
             state.isStopped = true
             defer { state.waiting = [:] }
-            return state.waiting.values.flatMap { $0 }
+            return Array(state.waiting.values)
         }
-        for answer in answers { answer.resume(returning: .failure(.stopping)) }
+        for answer in answers { answer.settle(.failure(.stopping)) }
     }
 
     /// Returns the answer of the system's resolver. A numeric host needs no name server.

@@ -1,3 +1,4 @@
+internal import EarshotWaiting
 internal import Synchronization
 
 /// Limits the bytes of a request that are in flight: one task takes, another releases. An amount larger than the whole window is taken
@@ -6,19 +7,20 @@ final class SendingWindow: Sendable {
     private struct State {
         var taken = 0
         var isClosed = false
-        var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
     private let limit: Int
     private let state = Mutex(State())
+    private let changes = Changes()
 
     /// Creates a window of this many bytes.
     init(limit: Int) { self.limit = limit }
 
     /// Waits until there is room.
-    /// - Throws: `CancellationError` if the window was closed.
+    /// - Throws: `CancellationError` if the window was closed or the task is cancelled.
     func take(_ amount: Int) async throws {
         while true {
+            let seen = self.changes.count
             let hasRoom = try self.state.withLock { state in
                 guard !state.isClosed else { throw CancellationError() }
                 guard state.taken == 0 || state.taken + amount <= self.limit else { return false }
@@ -26,33 +28,19 @@ final class SendingWindow: Sendable {
                 return true
             }
             if hasRoom { return }
-            await withCheckedContinuation { continuation in
-                let isReady = self.state.withLock { state in
-                    guard !state.isClosed, state.taken > 0 else { return true }
-                    state.waiters.append(continuation)
-                    return false
-                }
-                if isReady { continuation.resume() }
-            }
+            guard await self.changes.wait(after: seen) else { throw CancellationError() }
         }
     }
 
     /// Releases an amount that was taken.
     func release(_ amount: Int) {
-        self.wake { $0.taken -= amount }
+        self.state.withLock { $0.taken -= amount }
+        self.changes.tell()
     }
 
     /// Closes the window, and ends all waiting.
     func close() {
-        self.wake { $0.isClosed = true }
-    }
-
-    private func wake(_ change: (inout sending State) -> Void) {
-        let waiters = self.state.withLock { state in
-            change(&state)
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter.resume() }
+        self.state.withLock { $0.isClosed = true }
+        self.changes.tell()
     }
 }

@@ -112,6 +112,25 @@ import Testing
         #expect(await self.all(ended).isEmpty)
     }
 
+    /// A reader hears of nothing but events and calls of `wakeReaders`, although the end of another reader wakes it.
+    @Test func anEndOfAnotherReaderIsNoStep() async {
+        let log = self.log(0)
+        for round in 1...100 as ClosedRange<UInt64> {
+            var reader = log.subscribe()
+            let other = log.subscribe()
+            async let step = reader.step()
+            await Task.yield()
+            other.end()
+            await Task.yield()
+            self.append(to: log)
+            guard case .event(let event) = await step else {
+                Issue.record("a reader was woken for nothing")
+                continue
+            }
+            #expect(event.sequence == round)
+        }
+    }
+
     @Test func manyReadersSeeTheSame() async {
         let log = self.log(0)
         let read = await withTaskGroup(of: [UInt64].self) { group in

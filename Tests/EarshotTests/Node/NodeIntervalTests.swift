@@ -1,3 +1,4 @@
+import EarshotWaiting
 import EarshotWire
 import Foundation
 import NIOCore

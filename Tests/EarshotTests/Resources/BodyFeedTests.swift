@@ -83,6 +83,13 @@ struct SharedBody: AsyncSequence, Sendable {
         #expect(await body.isOver())
     }
 
+    @Test func aCancelledTransferWaitsForNoPiece() async throws {
+        let feed = BodyFeed()
+        let waiting = Task { try await feed.next() }
+        waiting.cancel()
+        await #expect(throws: EarshotError.self) { try await waiting.value }
+    }
+
     @Test func aCancelledReaderThatWaitsForRoomReadsNoMore() async throws {
         let feed = BodyFeed()
         let body = SharedBody()

@@ -1,4 +1,5 @@
 import Dispatch
+import EarshotWaiting
 import EarshotWire
 import Foundation
 import NIOCore

@@ -60,4 +60,19 @@ import Testing
         self.flow.fail(EarshotError(.cancelled, "its reader has gone"))
         #expect(self.hasEnded(reader))
     }
+
+    /// Two readers of one stream share its bytes, and both learn of its end. An `AsyncStream` crashed the process in this case.
+    @Test func twoReadersShareTheBytesOfOneFlow() async throws {
+        let flow = IncomingFlow(window: 1000, Timers(on: NIOAsyncTestingEventLoop())) { _ in }
+        let read = { @Sendable () async throws -> Int in
+            var count = 0
+            while let piece = try await flow.next() { count += piece.readableBytes }
+            return count
+        }
+        async let one = read()
+        async let other = read()
+        for _ in 0..<100 { flow.append(ByteBuffer(string: "x")) }
+        flow.finish(at: 100)
+        #expect(try await one + other == 100)
+    }
 }

@@ -3,7 +3,7 @@ import Synchronization
 /// A value that is set once, and the tasks that wait for it.
 ///
 /// Cancelling a waiting task does not end its wait: the producer must always set the value.
-final class OneShot<Value: Sendable>: Sendable {
+package final class OneShot<Value: Sendable>: Sendable {
     private enum State {
         case pending([CheckedContinuation<Value, Never>])
         case settled(Value)
@@ -11,8 +11,10 @@ final class OneShot<Value: Sendable>: Sendable {
 
     private let state = Mutex(State.pending([]))
 
+    package init() {}
+
     /// Sets the value. Only the first call has an effect.
-    func settle(_ value: Value) {
+    package func settle(_ value: Value) {
         let waiters = self.state.withLock { state -> [CheckedContinuation<Value, Never>] in
             guard case .pending(let waiters) = state else { return [] }
             state = .settled(value)
@@ -22,7 +24,7 @@ final class OneShot<Value: Sendable>: Sendable {
     }
 
     /// Waits for the value and returns it.
-    func value() async -> Value {
+    package func value() async -> Value {
         await withCheckedContinuation { continuation in
             let value = self.state.withLock { state -> Value? in
                 switch state {

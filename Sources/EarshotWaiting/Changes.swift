@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// A waiting task first reads ``count``, then checks its condition, and then waits for a higher count. No change is therefore missed,
 /// however many tasks wait. An `AsyncStream` would crash the process if two tasks waited for it at once.
-final class Changes: Sendable {
+package final class Changes: Sendable {
     private struct State {
         var count: UInt64 = 0
         var nextWaiter: UInt64 = 0
@@ -13,11 +13,13 @@ final class Changes: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// The number of changes so far.
-    var count: UInt64 { self.state.withLock { $0.count } }
+    package var count: UInt64 { self.state.withLock { $0.count } }
 
     /// Notifies all waiting tasks of a change.
-    func tell() {
+    package func tell() {
         let waiters = self.state.withLock { state in
             state.count &+= 1
             defer { state.waiters = [:] }
@@ -27,7 +29,7 @@ final class Changes: Sendable {
     }
 
     /// Waits for a change after `count`. Returns `false` if the task is cancelled.
-    func wait(after count: UInt64) async -> Bool {
+    package func wait(after count: UInt64) async -> Bool {
         let id = self.state.withLock { state in
             state.nextWaiter &+= 1
             return state.nextWaiter
