@@ -100,7 +100,7 @@ import Testing
         #expect(json.contains(avahi))
     }
 
-    @Test func permission() {
+    @Test func aDeniedUserIsToldTheNextStep() {
         let path = "/run/earshot/earshot.sock"
         let group: (inout DoctorFacts) -> Void = { $0.socket.state = .denied(owner: "earshot", group: "earshot", isForGroup: true) }
         #expect(
@@ -177,7 +177,7 @@ import Testing
         ("unavailable", "fail embedded is unavailable: no daemon"),
         ("off", "warn off: only configured peers are found"),
     ])
-    func discovery(state: String, line: String) {
+    func eachStateOfDiscoveryHasItsLine(state: String, line: String) {
         #expect(
             Self.lines(.discovery) {
                 $0.daemon = .answers(Self.status(backend: "embedded", state: state), peers: [], groups: [], received: 0)
@@ -220,7 +220,7 @@ import Testing
         #expect(Self.lines(.bus) { $0.bus.isRunning = false }.first?.hasPrefix("fail no system bus") == true)
     }
 
-    @Test func interfaces() {
+    @Test func interfacesThatFindNoPeersAreReported() {
         #expect(Self.lines(.interfaces) { $0.interfaces.removeLast() }.first?.hasPrefix("fail no interface is up") == true)
         #expect(
             Self.lines(.interfaces) { $0.interfaces[1].hasMulticast = false } == [
@@ -231,7 +231,7 @@ import Testing
         #expect(Self.lines(.interfaces) { $0.interfaces.append(tunnel) }.last?.hasPrefix("ok wg0, a tunnel") == true)
     }
 
-    @Test func ports() {
+    @Test func anotherPortIsReportedWithItsUser() {
         let other: (inout DoctorFacts) -> Void = { $0.daemon = .answers(Self.status(port: 40000), peers: [], groups: [], received: 0) }
         #expect(Self.lines(.port, other) == ["warn listens on TCP 40000, because 47110 was in use when it started"])
         let taken = Self.lines(.port) {
@@ -264,7 +264,7 @@ import Testing
     }
 
     /// Every family in which the machine has an address is checked. A place that drops both families is reported once.
-    @Test func firewall() throws {
+    @Test func aDroppedPortIsReportedForEachFamily() throws {
         func lines(_ families: [String], _ addresses: [String]) throws -> [String] {
             let firewall = try Self.ruleset(families)
             return Self.lines(.firewall) {
@@ -331,7 +331,7 @@ import Testing
         (.notASocket, "fail /s, given by --socket, is not a socket"),
         (.failed("input/output error"), "fail cannot use /s, given by --socket: input/output error"),
     ])
-    func sockets(state: DoctorFacts.Socket.State, line: String) {
+    func eachFaultOfTheSocketHasItsLine(state: DoctorFacts.Socket.State, line: String) {
         let findings = Check.socket.findings(Self.facts { $0.socket = .init(path: "/s", choice: .option, state: state) })
         #expect(findings.map { "\($0.sign.rawValue) \($0.message)" } == [line])
         #expect(findings.allSatisfy { $0.next != nil })
@@ -368,7 +368,7 @@ import Testing
         #expect(Self.lines(.port) { $0.daemon = .notAsked } == ["ok TCP 47110 is free"])
     }
 
-    @Test func clock() {
+    @Test func aWrongOrUnsynchronisedClockIsReported() {
         #expect(Self.lines(.clock) { $0.clock.now = Date(timeIntervalSince1970: 0) }.first?.hasPrefix("fail the clock says 19") == true)
         #expect(Self.lines(.clock) { $0.clock.isSynchronised = false }.first?.hasSuffix(", not synchronised") == true)
         func next(_ hasKeeper: Bool) -> String? {
@@ -400,7 +400,7 @@ import Testing
         #expect(lines == ["fail another machine at 10.0.0.9:47110, [fe80::9%eth0]:47110 advertises the peer id of this one"])
     }
 
-    @Test func disk() {
+    @Test func aFullOrUnwritableDiskIsReported() {
         let space: (UInt64, Bool, UInt64) -> DoctorFacts.Disk = { free, isReadOnly, inodes in
             .space(path: "/s", .init(total: 100_000_000, free: free, isReadOnly: isReadOnly, inodes: 10, freeInodes: inodes))
         }

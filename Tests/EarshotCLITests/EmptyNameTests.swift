@@ -9,7 +9,7 @@ import Testing
     @Test(arguments: [
         ["receive", "--from", ""], ["stream", "accept", ""], ["stream", "accept", "--from", ""], ["stream", "open", "bob", ""],
         ["file", "send", "bob", ""], ["status", "--socket", ""],
-    ]) func anArgument(_ arguments: [String]) {
+    ]) func anEmptyArgumentIsRefused(_ arguments: [String]) {
         #expect(throws: (any Error).self) { try EarshotCommand.parseAsRoot(arguments) }
     }
 

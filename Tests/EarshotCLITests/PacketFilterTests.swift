@@ -101,7 +101,7 @@ import Testing
         #expect(Self.verdict(map, tcp: true) == .dropped(Self.place(false, chain: "lan")))
     }
 
-    @Test func namedSets() throws {
+    @Test func aNamedSetAllowsItsPorts() throws {
         let set =
             #",{"set":{"family":"inet","name":"open","table":"t","type":"inet_service","handle":9,"elem":[5353,{"elem":{"val":47110}}]}}"#
         let rules = try Self.rules(policy: "drop", [("input", Self.port("th", #""@open""#) + #",{"accept":null}"#)], extra: set)

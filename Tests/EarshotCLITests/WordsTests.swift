@@ -9,20 +9,20 @@ struct WordsTests {
             (0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (1_234_567, "1.2 MB"), (999_949, "999.9 kB"), (999_950, "1.0 MB"),
             (UInt64.max, "18.4 EB"),
         ] as [(UInt64, String)])
-    func sizes(_ bytes: UInt64, _ text: String) {
+    func sizesAreRoundedToAUnit(_ bytes: UInt64, _ text: String) {
         #expect(Words.size(bytes) == text)
     }
 
     @Test(arguments: [(0, "0:00"), (7.2, "0:08"), (725, "12:05"), (3723, "1:02:03"), (.infinity, "-:--"), (.nan, "-:--"), (-3, "0:00")])
-    func clocks(_ seconds: Double, _ text: String) {
+    func clocksRoundUpToWholeSeconds(_ seconds: Double, _ text: String) {
         #expect(Words.clock(seconds) == text)
     }
 
     @Test(arguments: [(1, "1 s"), (1.5, "1.5 s"), (90, "90 s"), (120, "2 min"), (0.25, "0.25 s")])
-    func givenTimes(_ seconds: Double, _ text: String) { #expect(Words.seconds(seconds) == text) }
+    func givenTimesAreShownExactly(_ seconds: Double, _ text: String) { #expect(Words.seconds(seconds) == text) }
 
     @Test(arguments: [(30, " up to 30 s"), (300, " up to 5 min"), (90, " up to 90 s"), (0.2, " up to 1 s"), (0, ""), (-1, "")])
-    func waits(_ seconds: Double, _ text: String) {
+    func waitsAreShownRoundedUp(_ seconds: Double, _ text: String) {
         let begin = Date(timeIntervalSince1970: 1_000_000)
         #expect(Words.wait(from: begin, to: begin.addingTimeInterval(seconds)) == text)
         #expect(Words.wait(from: nil, to: begin) == "" && Words.wait(from: begin, to: nil) == "")
@@ -32,7 +32,7 @@ struct WordsTests {
     @Test(arguments: [
         ("alice", "alice"), ("a-1_b.c", "a-1_b.c"), ("Alice's", "ABCDEFGHIJKL"), ("a b", "ABCDEFGHIJKL"), ("-x", "ABCDEFGHIJKL"),
     ])
-    func accepting(_ name: String, _ typed: String) {
+    func namesThatAShellWouldSplitAreTypedAsIDs(_ name: String, _ typed: String) {
         #expect(Words.accepting(name: name, id: "ABCDEFGHIJKLMNOP") == "earshot accept \(typed)")
     }
 
@@ -53,7 +53,7 @@ struct WordsTests {
     @Test(arguments: [
         ("30", 30), ("1.5", 1.5), ("30s", 30), ("2min", 120), ("2m", 120), ("500ms", 0.5), ("1h", 3600), ("7d", 604_800), ("0", 0),
     ])
-    func times(_ text: String, _ seconds: Double) {
+    func timesAreReadWithAndWithoutUnits(_ text: String, _ seconds: Double) {
         #expect(Seconds(argument: text)?.value == seconds)
     }
 

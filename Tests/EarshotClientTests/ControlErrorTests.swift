@@ -16,7 +16,7 @@ import Testing
         (.malformed("not JSON"), "not JSON"), (.source("cannot read x"), "cannot read x"),
         (.output(reason: "no space left on device", code: 28), "cannot write what was received: no space left on device"),
         (.cancelled, "cancelled"),
-    ]) func words(error: ControlError, words: String) {
+    ]) func everyErrorHasItsWords(error: ControlError, words: String) {
         #expect("\(error)" == words)
         #expect((error as any Error).localizedDescription == words)
     }

@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func sizeLimit() throws {
+    @Test func anArchiveAboveTheSizeLimitIsRefused() throws {
         defer { try? FileManager.default.removeItem(at: self.directory) }
         let archive = Archive<String>(path: self.path, kind: "text")
         // A string has two quotation marks in JSON.
