@@ -20,7 +20,7 @@ import Testing
         #expect(attempts.pause(for: peerID(2), at: start + .seconds(61)) == nil)
     }
 
-    @Test func comparisonPause() {
+    @Test func anotherAttemptWaitsForThePause() {
         var attempts = ComparisonAttempts()
         let start = MonotonicInstant(nanoseconds: 1_000_000_000)
         attempts.note(peerID(1), at: start)

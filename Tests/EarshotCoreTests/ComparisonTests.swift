@@ -158,7 +158,7 @@ import Testing
     }
 
     /// A caller that gives no time, or a time of zero, waits for the default.
-    @Test(arguments: [nil, .zero] as [Duration?]) func comparisonTime(timeout: Duration?) throws {
+    @Test(arguments: [nil, .zero] as [Duration?]) func aComparisonWaitsForTheDefaultTime(timeout: Duration?) throws {
         var pair = try Pair()
         pair.alice.call(.verify("bob", timeout: timeout))
         pair.alice.advance(EarshotLimits.comparisonTime - .nanoseconds(1))
@@ -283,7 +283,7 @@ import Testing
     }
 
     /// A peer that asks too often is answered `busy`, and no user here hears of it.
-    @Test func asking() throws {
+    @Test func aPeerThatAsksTooOftenIsAnsweredBusy() throws {
         var bob = CoreBench()
         let link = try bob.prove(peerID(1))
         for number in 0..<UInt64(EarshotLimits.askingBurst) {

@@ -47,7 +47,7 @@ import Testing
         #expect(responder.attached() == .drop)
     }
 
-    @Test(arguments: [true, false]) func nobodyAnswers(_ isInitiator: Bool) {
+    @Test(arguments: [true, false]) func aLaneWithoutAnAnswerIsGivenUp(_ isInitiator: Bool) {
         var (lane, _) = DataLane.begin(isInitiator: isInitiator)
         #expect(lane.expired() == .giveUp)
         #expect(lane.expired() == .wait)

@@ -123,7 +123,7 @@ import Testing
         case attached, dialFailed, expired, over
     }
 
-    @Test(arguments: End.allCases) mutating func dataDials(_ end: End) throws {
+    @Test(arguments: End.allCases) mutating func dialsAboveTheLimitWaitForTheirTurn(_ end: End) throws {
         let count = UInt64(EarshotLimits.dataDials) + 2
         let token = try self.token
         let transfers = (0..<count).map { TransferID(high: 0, low: $0) }

@@ -82,7 +82,7 @@ import Testing
         #expect(self.kinds(alice, of: self.bob) == ["found", "changed", "changed"])
     }
 
-    @Test func lossGrace() throws {
+    @Test func aPeerIsLostAfterTheGracePeriod() throws {
         var alice = CoreBench()
         for interface in [1, 2] as [Int32] { alice.handle(try self.seen(self.bob, interface: interface, at: ["10.9.8.7"])) }
         alice.handle(.discovery(.lost(.avahi, self.key())))
@@ -128,7 +128,7 @@ import Testing
         #expect(alice.core.peers.isEmpty && alice.core.records.isEmpty)
     }
 
-    @Test func discoveredPeers() throws {
+    @Test func aPeerAboveTheLimitIsIgnored() throws {
         var alice = CoreBench()
         func id(_ number: Int) -> PeerID { PeerID(subjectPublicKeyInfo: [4, UInt8(number >> 8), UInt8(number & 0xFF)]) }
         for number in 0...EarshotLimits.discoveredPeers { try alice.see(id(number), name: "p\(number)") }
@@ -165,7 +165,7 @@ import Testing
     }
 
     /// The displaced sightings are bounded too, and are lost like others.
-    @Test func displacedSightings() throws {
+    @Test func displacedSightingsAreBoundedAndLostLikeOthers() throws {
         var alice = CoreBench()
         let count = EarshotLimits.sightingsPerPeer + EarshotLimits.displacedSightings
         for number in 0...count { alice.handle(try self.seen(self.bob, interface: Int32(number), at: ["10.0.0.1"])) }
@@ -290,7 +290,7 @@ import Testing
         #expect(dials() == count + 1)
     }
 
-    @Test func configuredCheck() throws {
+    @Test func aConfiguredPeerIsDialledAtTheNextCheck() throws {
         let place = ConfiguredPeer(id: self.bob, host: "bob.test", port: 1)
         var alice = CoreBench()
         alice.call(.setTrust(.blocked, self.bob.description, until: nil))

@@ -5,7 +5,7 @@ import Testing
 /// The consequences of the end of a session, of a connection, or of the trust in a peer.
 @Suite struct EndingTests {
     /// Compares with the table in the specification's article.
-    @Test func theTable() {
+    @Test func theFatesEqualTheTableOfTheSpecification() {
         typealias Row = [Ending.Dependent]
         let ends: [Ending: Row] = [
             .connection: [.dataConnections, .comparison, .streams],

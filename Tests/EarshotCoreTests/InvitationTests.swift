@@ -8,7 +8,7 @@ import Testing
 @Suite struct InvitationTests {
     private let alice = peerID(1)
 
-    @Test func invitationContext() throws {
+    @Test func aContextAboveTheLimitIsNotSent() throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)
         let name = self.alice.description
@@ -29,7 +29,7 @@ import Testing
         (most - .seconds(1), most - .seconds(1)), (most, most), (most + .seconds(1), most), (.seconds(Int64.max / 2), most),
     ]
 
-    @Test(arguments: Self.timeouts) func invitationTimeout(asked: Duration?, given: Duration) throws {
+    @Test(arguments: Self.timeouts) func anInvitationTimesOutAtItsDeadline(asked: Duration?, given: Duration) throws {
         var bob = CoreBench()
         try bob.see(self.alice)
         let invitation = try #require(bob.call(.invite("peer", context: [], timeout: asked))?.invitation)
@@ -40,7 +40,8 @@ import Testing
         #expect(try bob.invitation(invitation.id).state == .timedOut)
     }
 
-    @Test(arguments: [InvitationPolicy.accept, .reject, .ask]) func policies(policy: InvitationPolicy) throws {
+    @Test(arguments: [InvitationPolicy.accept, .reject, .ask])
+    func thePolicyDecidesUnknownAndTrustedPeersApart(policy: InvitationPolicy) throws {
         // The other policy is the opposite, so that the tested policy is seen to apply.
         let opposite: InvitationPolicy = policy == .accept ? .ask : .accept
         for isTrusted in [false, true] {
@@ -180,7 +181,7 @@ import Testing
     }
 
     /// If two invitations cross, the one of the lower id stays, and both sides have one session.
-    @Test(arguments: [false, true]) func crossing(isLower: Bool) throws {
+    @Test(arguments: [false, true]) func crossingInvitationsMakeOneSession(isLower: Bool) throws {
         let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))
         let (own, other) = isLower ? (low, high) : (high, low)
         var bob = CoreBench(own)
@@ -415,7 +416,7 @@ import Testing
         #expect(bob.core.sessions.map(\.members.first?.peerID) == [self.alice])
     }
 
-    @Test func decidedInvitations() throws {
+    @Test func decidedInvitationsAboveTheLimitAreForgotten() throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)
         let limit = EarshotLimits.decidedInvitations

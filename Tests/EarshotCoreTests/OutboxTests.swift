@@ -82,7 +82,7 @@ import Testing
         #expect(outbox.bytes == 0)
     }
 
-    @Test func messageOverhead() {
+    @Test func smallMessagesCountWithTheirOverhead() {
         var outbox = Outbox()
         let fitting = UInt64(EarshotLimits.queuedMessageBytes / EarshotLimits.messageOverhead)
         for sequence in 1...fitting + 1 { outbox.append(self.entry(sequence)) }

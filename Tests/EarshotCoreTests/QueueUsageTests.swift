@@ -3,7 +3,7 @@ import Testing
 @testable import EarshotCore
 
 @Suite struct QueueUsageTests {
-    @Test func outboxMessages() {
+    @Test func anOutboxHoldsItsLimitOfMessages() {
         var usage = QueueUsage()
         for _ in 1..<EarshotLimits.outboxMessages { usage.add(1) }
         #expect(usage.hasRoom(for: 1))
@@ -13,7 +13,7 @@ import Testing
         #expect(usage.hasRoom(for: 1))
     }
 
-    @Test func outboxBytes() {
+    @Test func anOutboxHoldsItsLimitOfBytes() {
         var usage = QueueUsage()
         usage.add(EarshotLimits.outboxBytes - 1000)
         #expect(usage.hasRoom(for: 1000))

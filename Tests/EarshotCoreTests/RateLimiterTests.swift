@@ -77,7 +77,7 @@ import Testing
         #expect(answers.firstIndex(of: false) == admitted)
     }
 
-    @Test func askingBurst() {
+    @Test func burstsAreLimitedPerPeerAndPerAddress() {
         let rate = Rate()
         for _ in 0..<EarshotLimits.askingBurst { #expect(rate.admit(1, from: [1], at: self.start)) }
         // However many more requests it makes, other peers at its address lose nothing.
@@ -98,7 +98,7 @@ import Testing
     private func bytes(_ number: Int) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 0xFF)] }
 
     /// The limiter remembers the exhausted bursts of a limited number of peers. One more peer evicts the first, which may then ask again.
-    @Test func rememberedAskers() {
+    @Test func theFirstAskerIsForgottenAboveTheLimit() {
         let rate = Rate()
         func asks(_ number: Int) -> Bool {
             rate.admit(PeerID(subjectPublicKeyInfo: self.bytes(number)), from: nil, at: self.start + .microseconds(Int64(number)))

@@ -386,7 +386,7 @@ import Testing
     // MARK: Unreliable messages
 
     /// An unreliable message is sent at once if there is room, and not otherwise.
-    @Test func unreliableRoom() throws {
+    @Test func anUnreliableMessageWithoutRoomFails() throws {
         var (alice, link, _) = try self.bench()
         let cost = MessageDraft(to: .all, contentType: "a/b", body: ByteBuffer(string: "x")).cost
         #expect(self.status(alice.send(to: self.bob, mode: .unreliable, room: [link: cost])) == .sent)

@@ -47,7 +47,7 @@ import Testing
         #expect(bob.pending == strangers.map(\.id) + [friend.id, newcomer.id])
     }
 
-    @Test func pendingInvitations() throws {
+    @Test func invitationsAboveTheLimitAreAnsweredBusy() throws {
         var bob = CoreBench()
         // As many addresses as places: an address with more would lose one.
         for number in 0..<EarshotLimits.pendingInvitations { _ = try self.inviting(&bob, Self.peer(number), from: number) }
@@ -176,7 +176,7 @@ import Testing
     }
 
     /// The settings admit a limited number of strangers, after which the user is asked. A trusted peer is admitted nevertheless.
-    @Test(arguments: [false, true]) func strangersSessions(isTrusted: Bool) throws {
+    @Test(arguments: [false, true]) func strangersAboveTheLimitAreLeftToTheUser(isTrusted: Bool) throws {
         for count in [EarshotLimits.strangersSessions - 1, EarshotLimits.strangersSessions] {
             var bob = CoreBench { $0.policy.fromUnknown = .accept }
             let sessions = (0..<count).map {

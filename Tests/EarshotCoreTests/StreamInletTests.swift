@@ -33,14 +33,14 @@ import Testing
         #expect(self.inlet.opened(true) == .wait)
     }
 
-    @Test mutating func unasked() {
+    @Test mutating func answersWithoutAQuestionAreIgnored() {
         #expect(self.inlet.opened(true) == .wait)
         #expect(self.inlet.rerouted() == .wait)
         #expect(self.inlet.lost() == .wait)
         #expect(self.inlet == StreamInlet())
     }
 
-    @Test mutating func askedTwice() {
+    @Test mutating func aSecondQuestionChangesNothing() {
         self.inlet.asked()
         #expect(self.inlet.opened(true) == .wait)
         self.inlet.asked()

@@ -6,7 +6,7 @@ import Testing
 
 /// The limits of streams, each tested at its boundary.
 @Suite struct StreamLimitTests {
-    @Test func outgoingStreams() throws {
+    @Test func outgoingStreamsAboveTheLimitAreRefused() throws {
         var bench = try StreamBench()
         let opened = try (0..<EarshotLimits.outgoingStreams).map { try bench.open("\($0)") }
         #expect(Set(opened.map(\.id)).count == EarshotLimits.outgoingStreams)
@@ -55,7 +55,7 @@ import Testing
         #expect(bench.rows.map(\.state) == [.open, .open])
     }
 
-    @Test func streamAcceptors() throws {
+    @Test func acceptorsAboveTheLimitAreRefused() throws {
         var bench = CoreBench()
         let next = Command.stream(.acceptNext(name: nil, from: nil, timeout: nil))
         var calls: [CallID] = []
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// A caller waits for exactly its timeout.
-    @Test func aTimeout() throws {
+    @Test func anAcceptorWaitsForExactlyItsTimeout() throws {
         var bench = CoreBench()
         let next = { (time: Duration) in Command.stream(.acceptNext(name: nil, from: nil, timeout: time)) }
         #expect(bench.call(next(.zero))?.error == .timedOut)
@@ -87,7 +87,7 @@ import Testing
     }
 
     /// The streams of one peer share a total window. A single stream gets at most its own maximum, and each gets its minimum.
-    @Test func streamWindows() throws {
+    @Test func streamsOfOnePeerShareAWindow() throws {
         var bench = try StreamBench()
         let (whole, most, least) = (EarshotLimits.streamWindows, EarshotLimits.streamWindow, EarshotLimits.streamWindowMinimum)
         var limits: [UInt64] = []
@@ -104,7 +104,7 @@ import Testing
         #expect(limits[63] == least && least == whole / 64, "as many as the protocol permits have the least")
     }
 
-    @Test func waitingStreams() throws {
+    @Test func waitingStreamsAboveTheLimitAreRefused() throws {
         var bench = try StreamBench()
         let waiting = try (0..<EarshotLimits.waitingStreams).map { _ in try bench.opened() }
         for _ in 0..<1000 { try bench.opened() }
@@ -115,7 +115,7 @@ import Testing
         #expect(bench.refusals() == [], "one that is accepted makes room for one")
     }
 
-    @Test func closedStreams() throws {
+    @Test func closedStreamsAboveTheLimitAreForgotten() throws {
         var bench = try StreamBench()
         let kept = try bench.open().id
         for _ in 0..<EarshotLimits.vainOffers - 1 { bench.abort(try bench.opened()) }
@@ -131,7 +131,7 @@ import Testing
     }
 
     /// Failed offers cost rows and events here, and next to nothing at the sender.
-    @Test func vainOffers() throws {
+    @Test func failedOffersAboveTheLimitAreRefused() throws {
         var bench = try StreamBench()
         for _ in 0..<EarshotLimits.vainOffers { bench.abort(try bench.opened()) }
         #expect(bench.refusals() == [])
@@ -154,7 +154,7 @@ import Testing
 
     /// A limited number of streams request data connections at a time. A stream that has one, needs none, or ends lets the next one
     /// request.
-    @Test(arguments: ["stands", "not", "unneeded", "ends"]) func streamReroutes(_ how: String) throws {
+    @Test(arguments: ["stands", "not", "unneeded", "ends"]) func reroutesAboveTheLimitWaitForTheirTurn(_ how: String) throws {
         var bench = try StreamBench()
         let ids = try (0...EarshotLimits.streamReroutes).map { try bench.open("\($0)").id }
         for id in ids {

@@ -107,7 +107,7 @@ import Testing
     }
 
     /// A stream that waits for a user is charged to its sender for the time of the wait.
-    @Test(arguments: ["accepted", "aborted", "expired", "lost"]) func theCharge(_ how: String) throws {
+    @Test(arguments: ["accepted", "aborted", "expired", "lost"]) func aWaitingStreamIsChargedToItsSender(_ how: String) throws {
         var bench = try StreamBench()
         let id = try bench.opened()
         #expect(bench.bench.holds.values.elementsEqual([EarshotLimits.waitCharge]))
@@ -289,7 +289,7 @@ import Testing
         #expect(try bench.row(id).error == .protocolViolation)
     }
 
-    @Test func calledBack() throws {
+    @Test func aStreamThatIsCalledBackLeavesItsDataConnection() throws {
         var bench = try StreamBench()
         let id = try bench.open().id
         bench.say(.streamAccept(StreamAccept(id: id, limit: 1 << 20)))

@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func offerTime() throws {
+    @Test func anUnansweredOfferTimesOut() throws {
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
         let id = bench.offered()
         bench.report(id, .room(nil))
@@ -200,7 +200,7 @@ import Testing
 
     // MARK: Frequency
 
-    @Test func progressInterval() throws {
+    @Test func progressIsPublishedOncePerInterval() throws {
         var bench = try TransferBench()
         let id = self.begun(&bench)
         func published() -> [UInt64] {
@@ -234,7 +234,7 @@ import Testing
 
     // MARK: Number
 
-    @Test func finishedTransfers() throws {
+    @Test func finishedTransfersAboveTheLimitAreForgotten() throws {
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
         var ids: [ResourceID] = []
         for _ in 0...EarshotLimits.finishedTransfers {
@@ -292,7 +292,7 @@ import Testing
     }
 
     /// Ended transfers keep their movers while the disk is busy. Beyond the limit, the next offer has to wait.
-    @Test func incomingMovers() throws {
+    @Test func moversAboveTheLimitRefuseTheNextOffer() throws {
         var bench = try TransferBench()
         var ids: [ResourceID] = []
         for _ in 0..<EarshotLimits.incomingMovers {
@@ -309,7 +309,7 @@ import Testing
         #expect(bench.sent() == [.resourceAccept(ResourceAccept(id: next, offset: 0, limit: 1))])
     }
 
-    @Test func spooledResources() throws {
+    @Test func aFullSpoolRefusesTheNextOffer() throws {
         var bench = try TransferBench()
         for number in 0..<EarshotLimits.spooledResources - 1 {
             let row = Resource(

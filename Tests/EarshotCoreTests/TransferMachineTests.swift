@@ -46,7 +46,7 @@ import Testing
         #expect(upload.accepted(from: 0, upTo: 0, of: 0) == .digest)
     }
 
-    @Test func comparedFirst() {
+    @Test func heldBytesAreComparedBeforeSending() {
         var upload = self.offered()
         #expect(upload.held(20, [1]) == .compare(20))
         #expect(upload.held(20, [1]) == .wait && upload.accepted(from: 0, upTo: 9, of: 30) == .wait)
@@ -129,7 +129,7 @@ import Testing
         #expect(whole.ended(digest) == .settle(digest))
     }
 
-    @Test func resumed() {
+    @Test func aDownloadContinuesFromItsHeldBytes() {
         let held = ResourceHeld(count: 7, digest: [3])
         for (offset, expected) in [(7, DownloadStateMachine.Action.accept(from: 7, upTo: 17)), (0, .begin), (26, .wait)] {
             var download = DownloadStateMachine()

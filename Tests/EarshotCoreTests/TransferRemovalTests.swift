@@ -29,7 +29,7 @@ import Testing
     }
 
     /// Each caller is answered once the spool has removed the content, and a spool that refuses is asked again.
-    @Test func droppedTwice() throws {
+    @Test func eachCallerIsAnsweredOnceTheContentIsRemoved() throws {
         var bench = try TransferBench()
         let id = bench.settled()
         bench.report(id, .stopped)
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// Once the content is gone, the next caller is answered at once.
-    @Test func droppedBefore() throws {
+    @Test func aDropOfRemovedContentIsAnsweredAtOnce() throws {
         var bench = try TransferBench()
         let id = bench.settled()
         bench.report(id, .stopped)

@@ -293,7 +293,7 @@ import Testing
     }
 
     /// A queued transfer is on disk before its caller is answered. If it cannot be written, nothing of it remains.
-    @Test func queued() throws {
+    @Test func aQueuedTransferIsOnDiskBeforeItsAnswer() throws {
         var bench = try TransferBench()
         let (first, second) = (bench.freshID(), bench.freshID())
         bench.bench.isDiskHeld = true
@@ -325,7 +325,7 @@ import Testing
     }
 
     /// A streamed body cannot be read again. Its caller is told how the transfer ended.
-    @Test(arguments: ["lost", "gone", "done"]) func aBody(_ how: String) throws {
+    @Test(arguments: ["lost", "gone", "done"]) func theCallerOfABodyLearnsItsEnd(_ how: String) throws {
         var bench = try TransferBench()
         let id = bench.send(source: .body)
         let call = bench.bench.lastCall

@@ -86,7 +86,7 @@ import Testing
     }
 
     /// The clock is set, or the machine slept, and no timer fires: the trust is checked nevertheless.
-    @Test func trustCheck() throws {
+    @Test func trustExpiresAtTheNextCheckIfNoTimerFires() throws {
         var bob = CoreBench()
         bob.call(.setTrust(.trusted, self.alice.description, until: bob.now.wall + .seconds(86_400)))
         bob.wallAhead = .seconds(86_401)
@@ -175,7 +175,7 @@ import Testing
     }
 
     /// Each failure leads to the next longer pause, up to the longest. A sighting ends the pause.
-    @Test func redialDelays() throws {
+    @Test func eachFailedDialLengthensThePause() throws {
         var bob = try self.lost(.lost, isLower: true)
         let peer = try #require(bob.dials.first)
         let delays = EarshotLimits.redialDelays
