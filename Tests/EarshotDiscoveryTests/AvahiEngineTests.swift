@@ -334,7 +334,7 @@ private final class Reports: Sendable {
     }
 
     /// The peer's machine was switched off. Avahi remembers its name for over an hour, and nothing else.
-    @Test func resolverFailures() {
+    @Test func aPeerIsLostAfterRepeatedResolverFailures() {
         let engine = self.upWithBob()
         self.link.signals = [self.resolved()]
         _ = engine.work(now: .zero)
@@ -356,7 +356,7 @@ private final class Reports: Sendable {
     }
 
     /// If many names in a row are taken, the engine replaces the first few immediately, and each later one after a delay.
-    @Test func quickRenames() {
+    @Test func laterRenamesWaitForADelay() {
         let engine = self.engine()
         _ = engine.work(now: .zero)
         self.link.signals = [.up]
@@ -417,7 +417,7 @@ private final class Reports: Sendable {
         #expect(self.foundAddresses() == [["10.0.0.7"], ["10.0.0.8"]])
     }
 
-    @Test func addresses() throws {
+    @Test func aHostKeepsALimitedNumberOfAddresses() throws {
         var host = InstanceHost(name: "bob.local", resolved: "10.0.0.1", isFollowed: true)
         for number in 0..<DiscoveryLimits.addresses { host.note("10.0.1.\(number)", isPresent: true) }
         #expect(host.addresses.count == DiscoveryLimits.addresses)
@@ -429,7 +429,7 @@ private final class Reports: Sendable {
     }
 
     /// Given ten thousand forged instances, the engine keeps as many as the limit allows, and the earlier instances stay.
-    @Test func sightings() {
+    @Test func forgedInstancesAboveTheLimitAreIgnored() {
         let engine = self.upWithBob()
         self.link.signals = [self.resolved("10.0.0.7")]
         _ = engine.work(now: .zero)
@@ -450,7 +450,7 @@ private final class Reports: Sendable {
         #expect(engine.schedule.count == DiscoveryLimits.sightings)
     }
 
-    @Test func pulse() {
+    @Test func thePulseReportsASilentAvahiDaemon() {
         let engine = self.upWithBob()
         let before = self.link.pings
         _ = engine.work(now: DiscoveryLimits.pulse - .milliseconds(1))

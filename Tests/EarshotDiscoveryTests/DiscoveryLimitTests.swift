@@ -18,7 +18,7 @@ import Testing
     }
 
     /// The next name after a collision fits too, even if it must be shortened for that.
-    @Test func alternativesFit() throws {
+    @Test func alternativeNamesFitTheLimit() throws {
         var name = String(repeating: "é", count: DiscoveryLimits.instanceNameBytes / 2)
         for _ in 0..<12 {
             let next = InstanceName.alternative(to: name)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func waitingEvents() async {
+    @Test func eventsAboveTheLimitAreDropped() async {
         let output = DiscoveryOutput()
         for number in 0..<DiscoveryLimits.waitingEvents {
             guard output.emit(.status(DiscoveryStatus(backend: .avahi, state: .unavailable, error: "\(number)"))) else {

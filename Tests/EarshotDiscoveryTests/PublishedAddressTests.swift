@@ -16,7 +16,7 @@ import Testing
         Dictionary(uniqueKeysWithValues: interfaces.map { ($0.index, $0) })
     }
 
-    @Test func localAddresses() {
+    @Test func publishedAddressesStopAtTheLimit() {
         let limit = DiscoveryLimits.localAddresses
         let (first, second) = (self.interface(1, limit - 1), self.interface(2, 2))
         #expect(AvahiServerLink.published(of: self.table(first)).count == limit - 1)

@@ -3,7 +3,7 @@ import Testing
 @testable import EarshotDiscovery
 
 @Suite struct PulseTests {
-    @Test func callPatience() {
+    @Test func aCallIsSilentAfterItsPatience() {
         var pulse = Pulse()
         let idle = pulse.check(now: .seconds(100))
         #expect(idle == nil, "waiting for something to happen is no silence")

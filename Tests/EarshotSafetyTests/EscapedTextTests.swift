@@ -18,7 +18,7 @@ import Testing
         ("C:\\new", "C:\\\\new"),
         ("e\u{301}\u{1B}\u{301}", "e\u{301}\\e\u{301}"),
     ])
-    func oneLine(input: String, shown: String) {
+    func textIsEscapedToOneLine(input: String, shown: String) {
         #expect(input.escapedForDisplay.unicodeScalars.elementsEqual(shown.unicodeScalars))
     }
 

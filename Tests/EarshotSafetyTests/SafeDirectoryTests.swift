@@ -43,7 +43,7 @@ final class Scratch: Sendable {
         return try file.publish(as: SafeName(name), onConflict: conflict)?.description
     }
 
-    @Test(arguments: Means.allCases) func publishes(by means: Means) throws {
+    @Test(arguments: Means.allCases) func publishingFollowsThePolicyForConflicts(by means: Means) throws {
         let scratch = try Scratch()
         let directory = try SafeDirectory(path: scratch.path)
         #expect(try self.publish("1", as: "a.txt", in: directory, .rename, by: means) == "a.txt")

@@ -12,7 +12,7 @@ import Testing
         String(repeating: "a", count: 256), String(repeating: "ä", count: 128), String(repeating: "x", count: 100_000),
     ]
 
-    @Test(arguments: hostile) func refused(name: String) {
+    @Test(arguments: hostile) func aHostileNameIsRefused(name: String) {
         let error = #expect(throws: NameRejected.self) { try SafeName(name) }
         #expect(error?.description.utf8.contains { $0 < 0x20 || $0 == 0x7F } == false)
         #expect((error?.description.utf8.count ?? 0) < 1200)
@@ -22,7 +22,7 @@ import Testing
         "a", "report.pdf", "...", "..a", ".hidden", "-rf", " leading", "trailing ", "a b", "~", "$(id)", "CON", "C:\\x", "\u{202E}gpj.exe",
         String(repeating: "a", count: 255), String(repeating: "ä", count: 127) + "a", "日本語", "‥", "∕",
     ])
-    func accepted(name: String) throws {
+    func harmlessNamesAreAccepted(name: String) throws {
         #expect(try SafeName(name).description.utf8.elementsEqual(name.utf8))
     }
 
@@ -33,7 +33,7 @@ import Testing
         (".hidden", 2, ".hidden (2)"), ("a.", 2, "a. (2)"), ("v1.2 final report", 2, "v1.2 final report (2)"),
         ("x.12345678901234567", 2, "x.12345678901234567 (2)"), ("...", 2, ".. (2)."),
     ])
-    func numbered(name: String, number: Int, expected: String) throws {
+    func theNumberComesBeforeTheExtension(name: String, number: Int, expected: String) throws {
         let result = try SafeName(name).numbered(number).description
         #expect(result == expected || (name == "..." && result == "... (2)"))
     }

@@ -15,7 +15,7 @@ import Testing
         #expect(DiskBlocks(size: told).size == taken)
     }
 
-    @Test func wholeBlocks() {
+    @Test func filesTakeWholeBlocks() {
         for (bytes, rounded) in [(0, 0), (1, 4096), (4096, 4096), (4097, 8192)] as [(UInt64, UInt64)] {
             #expect(self.blocks.rounded(bytes) == rounded)
             #expect(self.blocks.file(bytes) == rounded + 4096)

@@ -4,7 +4,7 @@ import Testing
 @testable import EarshotTree
 
 @Suite struct TreeManifestTests {
-    @Test func roundTrip() throws {
+    @Test func aDecodedManifestEqualsItsSource() throws {
         var builder = TreeManifest.Builder()
         for entry in TreeFixtures.example { try builder.append(entry, path: "") }
         let manifest = try builder.finish()
@@ -61,7 +61,7 @@ import Testing
         ("a", 0, true), ("a/b/../c", 3, false), ("../a", 0, false), ("../a", 1, true), ("../..", 2, true), ("../..", 1, false),
         ("./../a", 1, true), ("a/..", 1, false), ("/a", 9, false), ("..a/b..", 0, true), ("a//b/", 0, true), (".", 0, true),
         ("../../../etc/passwd", 2, false), ("", 0, false),
-    ]) func linkTargets(target: String, depth: Int, isFine: Bool) {
+    ]) func linksThatLeaveTheTreeAreRefused(target: String, depth: Int, isFine: Bool) {
         #expect((LinkTarget.fault(Array(target.utf8), depth: depth) == nil) == isFine)
     }
 
@@ -71,7 +71,7 @@ import Testing
         #expect(LinkTarget.fault([97, 0, 98], depth: 0) != nil)
     }
 
-    @Test func names() {
+    @Test func unsafeNamesAreRefused() {
         for (name, isFine) in [
             (String(repeating: "n", count: 255), true), ("..a", true), ("a\nb", true), ("", false), (".", false), ("..", false),
             ("a/b", false),
@@ -86,13 +86,13 @@ import Testing
         [TreeFixtures.root] + (0..<levels).map { TreeFixtures.directory(name, in: $0) }
     }
 
-    @Test func depth() throws {
+    @Test func treesAboveTheDepthAreRefused() throws {
         let deepest = self.chain(TreeLimits.depth, name: "d")
         #expect(try TreeFixtures.decode(TreeFixtures.raw(deepest)).count == TreeLimits.depth + 1)
         #expect(refusal { _ = try TreeFixtures.decode(TreeFixtures.raw(self.chain(TreeLimits.depth + 1, name: "d"))) } == "too-large")
     }
 
-    @Test func nameBytes() throws {
+    @Test func namesAboveTheLimitAreMalformed() throws {
         let longest = String(repeating: "n", count: TreeLimits.nameBytes)
         #expect(try TreeFixtures.decode(TreeFixtures.raw(self.chain(1, name: longest))).count == 2)
         #expect(refusal { _ = try TreeFixtures.decode(TreeFixtures.raw(self.chain(1, name: longest + "n"))) } == "malformed")
@@ -101,7 +101,7 @@ import Testing
         #expect(refusal { _ = try TreeFixtures.decode(TreeFixtures.raw(self.chain(1, name: characters))) } == "malformed")
     }
 
-    @Test func pathLength() throws {
+    @Test func pathsAboveTheLimitAreRefused() throws {
         // 15 names of 255 and a slash each are 3,840 bytes; one of 255 more makes 4,095.
         let name = String(repeating: "p", count: 255)
         var entries = self.chain(16, name: name)
@@ -125,7 +125,7 @@ import Testing
         #expect(refusal { _ = try TreeFixtures.decode(more) } == "too-large")
     }
 
-    @Test func modeBits() throws {
+    @Test func otherModeBitsAreMalformed() throws {
         func decoded(_ mode: UInt16) throws(TreeError) -> UInt16 {
             try TreeFixtures.decode(TreeFixtures.raw([TreeFixtures.root, TreeFixtures.file("a", in: 0, mode: mode)]))[1].mode
         }
@@ -133,7 +133,7 @@ import Testing
         for beyond in [TreeLimits.modeBits + 1, 1 << 15, .max] { #expect(refusal { _ = try decoded(beyond) } == "malformed") }
     }
 
-    @Test func manifestBytes() throws {
+    @Test func manifestsAboveTheLimitAreRefused() throws {
         var header = TreeLimits.magic
         header.append(integer: UInt32(1))
         var fitting = header

@@ -60,7 +60,7 @@ import Testing
             bad: TreeFixtures.lies.map { Bad(name: $0.name, hex: Self.hex(TreeFixtures.raw($0.entries)), error: $0.error) })
     }
 
-    @Test func vectors() throws {
+    @Test func theCodecAgreesWithTheVectors() throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         let made = try Self.made()

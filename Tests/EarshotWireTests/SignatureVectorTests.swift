@@ -43,7 +43,8 @@ import Testing
     }
 
     /// Signatures are random, so that the files are written only where that is asked for.
-    @Test(.enabled(if: ProcessInfo.processInfo.environment["EARSHOT_WRITE_VECTORS"] != nil)) func write() throws {
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["EARSHOT_WRITE_VECTORS"] != nil))
+    func signatureVectorsAreWrittenOnRequest() throws {
         let folder = try #require(ProcessInfo.processInfo.environment["EARSHOT_WRITE_VECTORS"])
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

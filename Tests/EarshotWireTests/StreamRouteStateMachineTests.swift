@@ -56,20 +56,20 @@ import Testing
         self.violates(self.reroute(0))
     }
 
-    @Test mutating func movedUnasked() throws {
+    @Test mutating func movingUnaskedIsAViolation() throws {
         self.receive(try self.open())
         self.send(self.accept(8))
         self.violates(self.rerouted(0))
     }
 
-    @Test mutating func movedElsewhere() throws {
+    @Test mutating func movingToAnotherOffsetIsAViolation() throws {
         self.receive(try self.open())
         self.send(self.accept(8))
         self.receive(self.reroute(0))
         self.violates(self.rerouted(1))
     }
 
-    @Test mutating func movedTwice() throws {
+    @Test mutating func movingTwiceIsAViolation() throws {
         try self.receiveOnData()
         self.violates(self.rerouted(4))
     }

@@ -51,7 +51,7 @@ import Testing
         self.violates(self.end(3))
     }
 
-    @Test mutating func duplicateID() throws {
+    @Test mutating func anIDOpenedTwiceIsAViolation() throws {
         self.receive(try self.open())
         self.violates(try self.open())
     }
@@ -158,7 +158,7 @@ import Testing
         self.violates(self.refuse)
     }
 
-    @Test mutating func refused() throws {
+    @Test mutating func aRefusedStreamIsClosed() throws {
         self.send(try self.open())
         self.receive(self.refuse)
         #expect(self.machine.openStreams == (0, 0))

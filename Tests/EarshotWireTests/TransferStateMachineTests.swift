@@ -58,7 +58,7 @@ import Testing
         return machine.sent(frame)
     }
 
-    @Test func incomingLimit() throws {
+    @Test func transfersAboveTheLimitAreRefused() throws {
         var machine = self.fresh
         for number in 0..<64 { #expect(machine.received(self.offer(UInt64(number))) == .deliver) }
         guard case .reply(.resourceRefuse(let refuse)) = machine.received(self.offer(64)) else {

@@ -47,7 +47,7 @@ import Testing
         #expect(decoder.isBetweenFrames)
     }
 
-    @Test func shortestRun() throws {
+    @Test func shorterRunsAreLeftToTheDecoder() throws {
         let shortest = UInt64(FrameDecoder.shortestRun)
         var enough = self.decoder(try self.encoded((0..<shortest).map { self.message($0) }))
         #expect(enough.takeUnreliable().count == FrameDecoder.shortestRun)
@@ -56,7 +56,7 @@ import Testing
         #expect(try self.all(&few).frames.count == FrameDecoder.shortestRun - 1)
     }
 
-    @Test func runBytes() throws {
+    @Test func aRunEndsAtItsLimitOfBytes() throws {
         let eighth = FrameDecoder.runBytes / 8
         var fits = self.decoder(try self.encoded((0..<9).map { self.message($0, body: eighth) }))
         #expect(fits.takeUnreliable().count == 8)

@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func frames() throws {
+    @Test func frameVectorsAreWritten() throws {
         let vectors = try Fixtures.frames().map {
             Vectors.FrameVector(
                 name: $0.name, type: $0.frame.type.rawValue, note: $0.note, hex: try $0.frame.encoded().readableBytesView.hexadecimal)
@@ -37,7 +37,7 @@ import Testing
 
     private static let wholeSecond = [0] + Array(repeating: 0, count: 8) + [0x3B, 0x9A, 0xCA, 0x00] as [UInt8]
 
-    @Test func malformed() throws {
+    @Test func malformedVectorsAreWritten() throws {
         var vectors: [Vectors.Malformed] = []
         func add(_ name: String, _ bytes: [UInt8], _ error: String, phase: String = "proven") {
             vectors.append(Vectors.Malformed(name: name, phase: phase, hex: bytes.hexadecimal, error: error, code: 1))
@@ -121,7 +121,7 @@ import Testing
         return bytes
     }
 
-    @Test func identifiers() throws {
+    @Test func identifierVectorsAreWritten() throws {
         let words = ["", "f", "fo", "foo", "foob", "fooba", "foobar"]
         let keys = try [UInt8(1), 33].map { try self.key($0) }
         let id = PeerID(subjectPublicKeyInfo: keys[0].publicKey.derRepresentation).description
@@ -148,7 +148,7 @@ import Testing
         try P256.Signing.PrivateKey(rawRepresentation: Array(first..<first + 32))
     }
 
-    @Test func handshakes() throws {
+    @Test func handshakeVectorsAreWritten() throws {
         let (initiator, responder) = (try self.key(1), try self.key(33))
         let handshakes = try [(TransportKind.tls, EncryptionPreference.required), (.plaintext, .none)].map { transport, preference in
             let hellos = [
