@@ -220,7 +220,7 @@ import Testing
     }
 
     /// The delays between dials, each shortened by this machine's id, at their limits, and the last one, which repeats.
-    @Test func redialDelays() async throws {
+    @Test func aConfiguredPeerIsDialledAfterEachDelay() async throws {
         let names = Names()
         let loop = NIOAsyncTestingEventLoop()
         let peer = try ConfiguredPeer("\(peerID(9))@nobody.test:1")

@@ -45,7 +45,7 @@ import Testing
     }
 
     /// A peer may present any chain; a user is told if it is too long.
-    @Test func chainLimit() throws {
+    @Test func aChainAboveTheLimitIsRefused() throws {
         let directory = try StateDirectory()
         var authority = try TestAuthority("ca")
         let root = try authority.file(in: directory)

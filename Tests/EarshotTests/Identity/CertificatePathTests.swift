@@ -166,7 +166,7 @@ import X509
         #expect(error?.message.contains("name constraints") == true)
     }
 
-    @Test func datesCount() throws {
+    @Test func allDatesOfAChainCount() throws {
         let between = try TestHolder("between")
         let chain = [try between.signs(self.leaf, days: -1...9), try self.root.signs(between, days: -1...5)]
         #expect(try self.fault(chain) == nil)

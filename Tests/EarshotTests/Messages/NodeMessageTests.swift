@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func messageBody() async throws {
+    @Test func aBodyAboveTheLimitIsTooLarge() async throws {
         let (alice, bob) = try await pair()
         let body = ByteBuffer(repeating: 7, count: WireLimits.messageBody)
         let sent = try await alice.node.send(
@@ -33,7 +33,7 @@ import Testing
         await bob.stop()
     }
 
-    @Test func contentType() async throws {
+    @Test func aContentTypeOutsideTheRulesIsRefused() async throws {
         let (alice, bob) = try await pair()
         for type in [
             "x", String(repeating: "x", count: WireLimits.contentType), "text/plain; a=\"~ \"",
@@ -81,7 +81,7 @@ import Testing
     }
 
     /// The default timeout.
-    @Test func messageTimeout() async throws {
+    @Test func aMessageWaitsForTheDefaultTimeout() async throws {
         let (alice, bob) = try await pair()
         await bob.stop()
         let before = await alice.node.transport.timers.now

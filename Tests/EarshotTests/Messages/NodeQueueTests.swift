@@ -180,7 +180,7 @@ extension TestNode {
         await bob.stop()
     }
 
-    @Test func pendingReceipts() async throws {
+    @Test func theOldestPendingReceiptGivesWay() async throws {
         let state = try StateDirectory()
         var store = try Store(directory: state.path)
         try await store.sql(
@@ -273,7 +273,7 @@ extension TestNode {
         await bob.stop()
     }
 
-    @Test func outgoingHistory() async throws {
+    @Test func theOldestSentMessageIsForgotten() async throws {
         let (alice, bob) = try await pair()
         await bob.stop()
         var ids: [MessageID] = []

@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func refusedDelays() async throws {
+    @Test func aRefusedMessageIsRetriedAfterEachDelay() async throws {
         let (raw, bob, id) = try await self.queued()
         try await self.refuseThroughAllDelays(id, raw)
         // After a delivered message, the pauses start again.
@@ -78,7 +78,7 @@ import Testing
         await self.loop.end()
     }
 
-    @Test func resumeInterval() async throws {
+    @Test func readsRetryARefusedMessageOncePerInterval() async throws {
         let (raw, bob, id) = try await self.queued()
         let interval = TimeAmount(EarshotLimits.resumeInterval)
         // Until the next pause is much longer.

@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func unreliableBytes() throws {
+    @Test func aConnectionHoldsALimitOfUnreliableBytes() throws {
         let (channel, holder) = (EmbeddedChannel(), Holder())
         try channel.pipeline.syncOperations.addHandler(holder)
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()

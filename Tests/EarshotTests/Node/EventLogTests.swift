@@ -36,7 +36,7 @@ import Testing
         #expect(await self.all(log.subscribe(since: 100)).isEmpty)
     }
 
-    @Test func eventBacklog() async {
+    @Test func eventsBeforeTheBacklogAreAGap() async {
         let log = self.log(EarshotLimits.eventBacklog)
         log.finish()
         #expect(await self.all(log.subscribe(since: 0)).map(\.sequence) == Array(1...UInt64(EarshotLimits.eventBacklog)))

@@ -24,7 +24,7 @@ private final class Gate: Sendable {
     }
 
     /// Parts whose work may take long have patience before they count as stuck. The node itself has none.
-    @Test func patience() async throws {
+    @Test func onlySlowPartsHavePatience() async throws {
         let alice = try await TestNode("alice")
         for heartbeat in alice.node.heartbeats {
             let patience: Duration =

@@ -48,7 +48,7 @@ import Testing
     }
 
     /// A receipt's acknowledgement is stored together with other changes within this time.
-    @Test func noteDelay() async throws {
+    @Test func anAcknowledgementIsStoredAfterTheDelay() async throws {
         let bob = try await TestNode("bob") {
             $0.fromUnknown = .accept
             $0.timers = Timers(on: self.loop)

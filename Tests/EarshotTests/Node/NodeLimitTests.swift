@@ -49,7 +49,7 @@ import Testing
         return (channel, isEnded)
     }
 
-    @Test func idleConnections() async throws {
+    @Test func theOldestIdleConnectionGivesWay() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let bob = try await self.bob(loop)
         // A required connection, older than all strangers', which is never evicted.
@@ -91,7 +91,7 @@ import Testing
         await loop.end()
     }
 
-    @Test func decidedInvitations() async throws {
+    @Test func decidedInvitationsAboveTheLimitAreForgotten() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let bob = try await self.bob(loop)
         let stranger = try await self.stranger(to: bob)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct NodeTurnTests {
     private let moment = Duration.nanoseconds(1)
 
-    @Test func nodeTurn() {
+    @Test func aTurnEndsAfterItsTime() {
         var turn = NodeTurn()
         var isOver = turn.isOver(after: EarshotLimits.nodeTurn - self.moment)
         #expect(!isOver)

@@ -121,7 +121,7 @@ import Testing
         await bob.stop()
     }
 
-    @Test func rememberedTransfers() async throws {
+    @Test func endedTransfersAboveTheLimitAreForgotten() async throws {
         let limit = EarshotLimits.rememberedTransfers
         let time = Date(timeIntervalSince1970: 1_700_000_000)
         func ended(_ number: Int, of peer: UInt8 = 1) -> EndedTransfer {

@@ -109,7 +109,7 @@ import Testing
         await bob.stop()
     }
 
-    @Test func queuedResources() async throws {
+    @Test func queuedResourcesAboveTheLimitAreRefused() async throws {
         let (alice, bob) = try await pair()
         await bob.stop()
         let path = try self.write("x", at: alice)

@@ -123,7 +123,7 @@ import Testing
         await self.end(raw, bob)
     }
 
-    @Test func incomingTransfers() async throws {
+    @Test func incomingTransfersAboveTheLimitAreRefused() async throws {
         let (raw, bob, session) = try await self.joined()
         for _ in 0..<EarshotLimits.incomingTransfers {
             try await raw.send(raw.offer("x", size: 10, in: session))
@@ -135,7 +135,7 @@ import Testing
         await self.end(raw, bob)
     }
 
-    @Test func resourceWindow() async throws {
+    @Test func transfersOfOnePeerShareAWindow() async throws {
         let (raw, bob, session) = try await self.joined()
         let size = EarshotLimits.dataThreshold - 1
         try await raw.send(raw.offer("x", size: size, in: session))

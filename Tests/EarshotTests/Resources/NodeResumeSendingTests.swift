@@ -181,7 +181,7 @@ import Testing
         await alice.stop()
     }
 
-    @Test func outgoingTransfers() async throws {
+    @Test func transfersAboveTheLimitWaitForTheirTurn() async throws {
         let (raw, alice, _) = try await self.joined()
         let path = try self.write("0123456789", at: alice)
         var ids: [ResourceID] = []
@@ -200,7 +200,7 @@ import Testing
 
     /// The source is opened once for all recipients, and the first transfer uses it. Each of the others opens it in its state at that
     /// time.
-    @Test func toSeveral() async throws {
+    @Test func theSourceIsOpenedOnceForSeveralRecipients() async throws {
         let (raw, alice, session) = try await self.joined()
         let others = [try await RawPeer(to: alice, name: "trudy"), try await RawPeer(to: alice, name: "carol")]
         for other in others {

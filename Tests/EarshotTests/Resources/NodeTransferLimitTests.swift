@@ -56,7 +56,7 @@ import Testing
     }
 
     /// While the disk is busy, ended transfers leave their jobs behind. At the limit, the next offer has to wait.
-    @Test func incomingMovers() async throws {
+    @Test func moversAboveTheLimitRefuseTheNextOffer() async throws {
         let (raw, bob, session) = try await self.joined()
         let (busy, released) = (OneShot<Void>(), DispatchSemaphore(value: 0))
         let spool = try #require(bob.node.heartbeats.first { $0.name == "spool" })

@@ -118,7 +118,7 @@ import Testing
     }
 
     /// A directory takes the blocks of its files on the disk, and its entries, not only its bytes.
-    @Test(arguments: [false, true]) func quota(_ hasRoom: Bool) async throws {
+    @Test(arguments: [false, true]) func aDirectoryCountsWithItsBlocksOnDisk(_ hasRoom: Bool) async throws {
         let size = UInt64(self.bytes.readableBytes)
         let (raw, bob, session) = try await self.joined { $0.quota = hasRoom ? 4 * 200_000 : 4 * DiskBlocks(size: 4096).tree(size) - 1 }
         if hasRoom {
@@ -161,7 +161,8 @@ import Testing
         await bob.stop()
     }
 
-    @Test(arguments: [NameConflictPolicy.rename, .overwrite, .skip]) func onConflict(_ policy: NameConflictPolicy) async throws {
+    @Test(arguments: [NameConflictPolicy.rename, .overwrite, .skip])
+    func aNameConflictFollowsThePolicy(_ policy: NameConflictPolicy) async throws {
         let received = try StateDirectory()
         let files = FileManager.default
         try files.createDirectory(atPath: "\(received.path)/tr", withIntermediateDirectories: true)

@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func blocks() throws {
+    @Test func readingStopsWhenAllBlocksAreFull() throws {
         var pair: [CInt] = [0, 0]
         try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
         let (reading, writing) = (pair[0], pair[1])

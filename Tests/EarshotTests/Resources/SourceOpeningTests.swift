@@ -67,7 +67,7 @@ import Testing
     }
 
     /// However often the path is requested.
-    @Test func pathLimit() async throws {
+    @Test func openingsOfOnePathAboveTheLimitWait() async throws {
         let server = Server()
         let opening = self.opening(server)
         let count = 2 * SourceOpening.limit
@@ -80,7 +80,7 @@ import Testing
         #expect(server.most == SourceOpening.pathLimit)
     }
 
-    @Test func limit() async throws {
+    @Test func openingsAboveTheLimitWait() async throws {
         let server = Server()
         let opening = self.opening(server)
         let paths = (0..<2 * SourceOpening.limit).map { "silent \($0)" }

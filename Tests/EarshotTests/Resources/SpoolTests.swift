@@ -86,7 +86,7 @@ import Testing
         #expect(try await spool.read(id, at: 0, count: 10).readableBytes == 0)
     }
 
-    @Test func sha256() async throws {
+    @Test func contentIsVerifiedBySHA256() async throws {
         let directory = try StateDirectory()
         let spool = try self.spool(directory)
         let id = ResourceID.random()

@@ -104,7 +104,7 @@ private struct BusyDisk {
     }
 
     /// A stranger whom the settings accept.
-    @Test func anAcceptance() async throws {
+    @Test func anAcceptanceIsChargedToTheInviter() async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: bob)
         try await raw.prove()

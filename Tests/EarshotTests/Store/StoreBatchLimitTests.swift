@@ -7,7 +7,7 @@ import Testing
 
 /// The limits of one transaction of the store, and of one call that marks messages read.
 @Suite(.timeLimit(.minutes(1))) struct StoreBatchLimitTests {
-    @Test(arguments: [0, 1]) func deliveryBatch(beyond: Int) {
+    @Test(arguments: [0, 1]) func aBatchOfChangesEndsAtItsLimit(beyond: Int) {
         var queue = StoreQueue()
         for number in 0..<(EarshotLimits.deliveryBatch + beyond) {
             queue.append(.outbox(StoreWork.Keeping(id: KeepID(number: UInt64(number)), changes: [])))
@@ -20,7 +20,7 @@ import Testing
         #expect(queue.count == beyond)
     }
 
-    @Test func messagesListed() async throws {
+    @Test func listsOfMessagesEndAtTheLimit() async throws {
         let state = try StateDirectory()
         let limit = EarshotLimits.messagesListed
         do {

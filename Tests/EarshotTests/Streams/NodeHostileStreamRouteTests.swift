@@ -137,7 +137,7 @@ import Testing
 
     /// The data connection is lost or ended early, after some of its bytes. The rest arrives over the control connection.
     @Test(arguments: ["lost", "ended", "lost before its bytes were due"], [true, false])
-    func calledBack(_ how: String, endSent: Bool) async throws {
+    func aStreamWithALostDataConnectionIsCalledBack(_ how: String, endSent: Bool) async throws {
         let begun = try await self.begin()
         let data = try await begun.attach(try await begun.ticket().token)
         var offset: UInt64 = 4
@@ -184,7 +184,7 @@ import Testing
     }
 
     /// A token is valid once, for its owner, while its stream is open.
-    @Test(arguments: ["again", "thief", "over"]) func staleTokens(_ how: String) async throws {
+    @Test(arguments: ["again", "thief", "over"]) func aTokenIsValidOnceForItsOwner(_ how: String) async throws {
         let begun = try await self.begin()
         let token = try await begun.ticket().token
         let identity = how == "thief" ? try RawPeer.makeIdentity() : nil

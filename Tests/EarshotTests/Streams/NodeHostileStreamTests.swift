@@ -49,7 +49,7 @@ import Testing
         await self.end(raw, bob)
     }
 
-    @Test func duplicateID() async throws {
+    @Test func anIDOpenedTwiceIsAViolation() async throws {
         let (raw, bob, session) = try await self.joined()
         let id = StreamID.random()
         try await raw.send(try self.open(id, in: session), try self.open(id, in: session))

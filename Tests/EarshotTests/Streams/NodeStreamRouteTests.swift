@@ -106,7 +106,7 @@ import Testing
     }
 
     /// The stream continues over the control connection, without losing or repeating a byte.
-    @Test(arguments: [true, false], [true, false]) func lost(atTheSender: Bool, reading: Bool) async throws {
+    @Test(arguments: [true, false], [true, false]) func aStreamOutlivesItsDataConnection(atTheSender: Bool, reading: Bool) async throws {
         let moved = try await self.moved()
         let size = Self.first + 4_000_000
         self.feed(moved.body, Self.first..<size)
@@ -133,7 +133,7 @@ import Testing
     }
 
     /// Aborted by its reader, by its writer, and by the loss of its peer.
-    @Test(arguments: ["reader", "writer", "peer"]) func cutShort(by who: String) async throws {
+    @Test(arguments: ["reader", "writer", "peer"]) func anAbortedStreamRetainsNoDataConnection(by who: String) async throws {
         let moved = try await self.moved()
         weak let sent = await moved.sender.node.dataConnection(moved.transfer)
         weak let received = await moved.receiver.node.dataConnection(moved.transfer)

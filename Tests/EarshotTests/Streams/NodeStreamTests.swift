@@ -64,7 +64,7 @@ extension TestNode {
         await self.end(alice, bob)
     }
 
-    @Test func acceptorFirst() async throws {
+    @Test func anAcceptorMayComeBeforeItsStream() async throws {
         let (alice, bob) = try await pair()
         async let accepted = bob.node.acceptNextStream(name: "x")
         let body = ScriptedBody("hello, ", "bob")

@@ -123,7 +123,7 @@ import Testing
         #expect(!self.isValid(["a": half, "b": half + "v"]))
     }
 
-    @Test func keys() {
+    @Test func reservedAndRepeatedKeysAreInvalid() {
         #expect(self.isValid(["room": "kitchen", "Floor 2": "", "~": "é"]))
         for key in ["", "a=b", "é", "a\u{7F}", "a\tb", "v", "V", "id", "Id", "name", "NAME"] {
             #expect(!self.isValid([key: "x"]), "\(key)")

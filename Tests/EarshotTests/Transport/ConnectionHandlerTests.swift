@@ -6,7 +6,7 @@ import Testing
 @testable import Earshot
 
 @Suite struct ConnectionHandlerTests {
-    @Test func handshakeTime() throws {
+    @Test func anUnfinishedHandshakeTimesOut() throws {
         let bench = try HandlerBench()
         bench.advance(EarshotLimits.handshakeTime - .nanoseconds(1))
         #expect(bench.settled.value == [])
@@ -30,7 +30,7 @@ import Testing
         #expect(bench.settled.value == ["timed-out"])
     }
 
-    @Test func helloPayload() throws {
+    @Test func aHelloAboveTheLimitIsAViolation() throws {
         for (length, isAllowed) in [(WireLimits.helloPayload, true), (WireLimits.helloPayload + 1, false)] {
             let bench = try HandlerBench()
             var buffer = ByteBuffer(bytes: WireLimits.preamble)
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func proving() throws {
+    @Test func aProvenConnectionOutlivesTheHandshakeTime() throws {
         let bench = try HandlerBench()
         try bench.prove()
         #expect(bench.settled.value == ["proven"])
@@ -55,7 +55,7 @@ import Testing
         #expect(bench.channel.isActive)
     }
 
-    @Test func pingAfter() throws {
+    @Test func aQuietConnectionIsPinged() throws {
         let bench = try HandlerBench()
         try bench.prove()
         _ = try bench.received()
@@ -69,7 +69,7 @@ import Testing
         #expect(bench.channel.isActive)
     }
 
-    @Test func deadAfter() throws {
+    @Test func aSilentPeerIsDeclaredDead() throws {
         let bench = try HandlerBench()
         try bench.prove()
         bench.advance(EarshotLimits.deadAfter - .seconds(1))
@@ -124,7 +124,7 @@ import Testing
     }
 
     /// The time in which pending output is sent, and the other side may close too.
-    @Test func closingTime() throws {
+    @Test func aClosingConnectionEndsAfterItsTime() throws {
         let bench = try HandlerBench(isPlaintext: true)
         bench.advance(EarshotLimits.handshakeTime)
         #expect(bench.settled.value == ["timed-out"])
@@ -137,7 +137,7 @@ import Testing
     }
 
     /// Input in flight at the time of closing is read and dropped. More input from the peer is not read.
-    @Test func closingRead() throws {
+    @Test func aClosingConnectionReadsALimitedAmount() throws {
         let bench = try HandlerBench(isPlaintext: true)
         bench.advance(EarshotLimits.handshakeTime)
         func isRead() -> Bool {
@@ -185,7 +185,7 @@ import Testing
     }
 
     /// A peer in a session has longer turns, also one at a time.
-    @Test func turnWork() throws {
+    @Test func aTurnEndsAtItsLimitOfWork() throws {
         let bench = try HandlerBench()
         try bench.prove()
         try bench.send([.sessionEnd(.random())])
@@ -253,7 +253,8 @@ import Testing
 
     /// Input that was in the kernel when the peer ended the connection is bounded, with a lower limit if all connections together hold
     /// much. The same applies to a piece of a large frame from a peer without a session.
-    @Test(arguments: [false, true], [false, true]) func undecodedBytes(isCrowded: Bool, isMember: Bool) throws {
+    @Test(arguments: [false, true], [false, true])
+    func undecodedBytesAboveTheLimitCloseTheConnection(isCrowded: Bool, isMember: Bool) throws {
         let bench = try HandlerBench()
         try bench.prove()
         try bench.send([.sessionEnd(.random())])
@@ -344,7 +345,7 @@ import Testing
     }
 
     /// The time in which a refused peer may read the reason.
-    @Test func closingTime() throws {
+    @Test func aRefusedPeerHasTimeToReadTheReason() throws {
         let channel = try self.channel(.none)
         let counter = HandlerBench.ReadCounter()
         try channel.pipeline.syncOperations.addHandler(counter, position: .first)

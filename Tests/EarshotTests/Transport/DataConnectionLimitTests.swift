@@ -43,7 +43,7 @@ import Testing
     }
 
     /// A writer continues while fewer bytes than the limit wait for the socket, including frame headers.
-    @Test(arguments: [false, true]) func writing(_ isFull: Bool) async throws {
+    @Test(arguments: [false, true]) func aWriterWaitsAtTheLimitInFlight(_ isFull: Bool) async throws {
         let connection = try await self.connection()
         let header = WireLimits.frameHeaderLength
         let piece = ByteBuffer(repeating: 0, count: EarshotLimits.dataBlock)
@@ -90,7 +90,7 @@ import Testing
 
     /// Bytes that a receiver may request again are kept, up to the size of its window. With a larger window, a stream stays on the control
     /// connection.
-    @Test(arguments: [false, true]) func streamWindows(isAbove: Bool) async throws {
+    @Test(arguments: [false, true]) func aLargerWindowKeepsAStreamOnTheControlConnection(isAbove: Bool) async throws {
         let data = try await self.connection()
         let control = NIOAsyncTestingChannel()
         try await control.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).get()
@@ -117,7 +117,7 @@ import Testing
     }
 
     /// The socket is read while fewer bytes than the limit wait for the reader.
-    @Test func reading() async throws {
+    @Test func readingPausesAtTheLimit() async throws {
         let connection = try await self.connection()
         try await self.come(1)
         _ = try #require(try await connection.read())

@@ -26,7 +26,7 @@ import Testing
         #expect(self.put(4))
     }
 
-    @Test func theEdges() async throws {
+    @Test func roomIsReportedOnceAtTheEdges() async throws {
         #expect(self.put(64))
         #expect(self.put(35))
         #expect(!self.put(1))

@@ -10,7 +10,7 @@ import Testing
 
 /// The times at which the kernel probes the other end of a data connection. The kernel itself does the probing.
 @Suite struct DataProbeTests {
-    @Test func dataProbes() async throws {
+    @Test func theKernelProbesSilentDataConnections() async throws {
         let group = MultiThreadedEventLoopGroup.singleton
         let listener = try await ServerBootstrap(group: group).bind(host: "127.0.0.1", port: 0).get()
         let channel = try await ClientBootstrap(group: group).connect(to: try #require(listener.localAddress)).get()

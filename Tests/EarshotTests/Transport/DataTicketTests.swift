@@ -26,7 +26,7 @@ import Testing
         #expect(!self.tickets.isExpecting)
     }
 
-    @Test func itsTime() {
+    @Test func aTicketExpiresAfterItsTime() {
         let edge = self.now + .seconds(WireLimits.dataTicketSeconds)
         #expect(self.tickets.claim(self.issue(), by: self.peer(), over: .tls, now: edge - .nanoseconds(1)) != nil)
         #expect(self.tickets.claim(self.issue(), by: self.peer(), over: .tls, now: edge) == nil)

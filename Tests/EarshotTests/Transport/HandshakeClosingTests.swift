@@ -14,7 +14,7 @@ import Testing
     }
 
     /// The connection is closed at the first wrong byte, not later.
-    @Test func anotherPreamble() async throws {
+    @Test func anotherPreambleClosesAtItsFirstWrongByte() async throws {
         let bob = try await self.node()
         let raw = try await RawPeer(to: bob, tls: false)
         try await raw.send(bytes: Array("EARx".utf8))

@@ -46,7 +46,7 @@ import Testing
         return channel
     }
 
-    @Test func handshakeBytes() throws {
+    @Test func handshakesAboveTheLimitAreClosed() throws {
         let channel = try self.channel(self.turns)
         try channel.writeInbound(ByteBuffer(repeating: 1, count: EarshotLimits.handshakeBytes - 1))
         try channel.writeInbound(ByteBuffer(repeating: 1, count: 1))

@@ -35,7 +35,7 @@ import Testing
     }
 
     /// Work runs in order, from whichever thread, and never during the call that schedules it.
-    @Test func order() async throws {
+    @Test func workRunsInOrderAndAfterItsCall() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let turns = try await LoopTurns.make(on: group.next())
         let done = Mutex<[Int]>([])
@@ -53,7 +53,7 @@ import Testing
     }
 
     /// Work with priority does not wait for a turn of every other piece of work.
-    @Test func first() async throws {
+    @Test func workWithPriorityRunsFirst() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let turns = try await LoopTurns.make(on: group.next())
         let done = Mutex<[Int]>([])

@@ -19,7 +19,7 @@ func deadConnection(of peer: PeerID, accounts: PeerAccounts = PeerAccounts()) th
     private let accounts = PeerAccounts()
 
     @Test(arguments: [(true, EarshotLimits.unprocessedBytes), (false, EarshotLimits.strangersUnprocessedBytes)])
-    func unprocessedBytes(isMember: Bool, limit: Int) {
+    func anAccountIsFullAtItsLimit(isMember: Bool, limit: Int) {
         let account = self.accounts.account(of: peerID(1))
         account.charge(limit - 1)
         #expect(account.hasRoom(isMember: isMember))
@@ -101,7 +101,7 @@ func deadConnection(of peer: PeerID, accounts: PeerAccounts = PeerAccounts()) th
         #expect(calls.value == 1)
     }
 
-    @Test func turnsAhead() throws {
+    @Test func aPeerBeginsALimitedNumberOfTurnsAhead() throws {
         let turns = try deadConnection(of: peerID(1), accounts: self.accounts).turns
         let calls = Box(0)
         for _ in 0..<EarshotLimits.turnsAhead {

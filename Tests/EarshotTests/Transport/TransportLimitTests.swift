@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func unprovenConnections() throws {
+    @Test func theOldestUnprovenConnectionGivesWay() throws {
         var tokens: [LinkID] = []
         for number in 0..<EarshotLimits.unprovenConnections { try self.admit(number, "10.0.0.\(number + 1)", &tokens) }
         #expect(self.closed.value == [])
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: [(EarshotLimits.acceptWarning - .nanoseconds(1), 1), (EarshotLimits.acceptWarning, 2)])
-    func acceptWarning(pause: Duration, warnings: Int) throws {
+    func aFailedAcceptWarnsOncePerInterval(pause: Duration, warnings: Int) throws {
         let lines = Box<[String]>([])
         let (channel, _) = try self.channel(logger: Logger(label: "test") { _ in Recorder(lines: lines) })
         channel.pipeline.fireErrorCaught(IOError(errnoCode: EMFILE, reason: "accept"))

@@ -7,7 +7,7 @@ import Testing
     private let most = EarshotLimits.turnWork
     private let moment = Duration.nanoseconds(1)
 
-    @Test func turnTime() {
+    @Test func slowWorkShrinksTheNextTurn() {
         let pace = TurnPace()
         #expect(pace.size(upTo: self.most) == self.most, "nothing is known yet")
         pace.note(work: self.most, took: EarshotLimits.turnTime)

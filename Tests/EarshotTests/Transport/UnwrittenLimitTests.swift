@@ -33,7 +33,7 @@ import Testing
 
     /// The limit of waiting replies at which reading stops. It is lower if much waits on all connections together, but not as low for
     /// members. Each write of replies counts with its overhead.
-    @Test(arguments: [false, true], [false, true]) func unwrittenBytes(isCrowded: Bool, isMember: Bool) throws {
+    @Test(arguments: [false, true], [false, true]) func readingStopsAtTheLimitOfUnwrittenBytes(isCrowded: Bool, isMember: Bool) throws {
         let bench = try HandlerBench()
         try bench.prove()
         if isMember, case .proven(let connection)? = bench.events.value.first { connection.turnEnded(0, isMember: true) }
@@ -102,7 +102,7 @@ import Testing
     }
 
     /// A peer that sends but reads nothing is disconnected if more than the limit waits.
-    @Test func unreadBytes() throws {
+    @Test func aPeerThatReadsNothingIsDisconnected() throws {
         let (bench, send) = try self.full()
         // The frame headers count as well.
         send(EarshotLimits.unreadBytes - 1024 * 1024)
@@ -114,7 +114,7 @@ import Testing
     }
 
     /// Also if nothing more is sent.
-    @Test func unreadTime() throws {
+    @Test func aPeerThatReadsNothingIsDisconnectedAlsoInSilence() throws {
         let (bench, send) = try self.full()
         send(EarshotLimits.unreadBytes)
         try self.pass(EarshotLimits.unreadTime.components.seconds - 5, bench)
