@@ -14,7 +14,8 @@ extension HostileTests {
             #expect(try daemon.call("GET", "/v1/status").status == 200)
         }
 
-        @Test("socket open to everyone: garbage, half a request, one byte at a time: only that connection dies") func garbage() throws {
+        @Test("socket open to everyone: garbage, half a request, one byte at a time: only that connection dies")
+        func garbageEndsItsOwnConnectionAlone() throws {
             let daemon = try VictimDaemon()
             let request = Array("GET /v1/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
             let slow = try PlainSocket(path: daemon.socket)
@@ -43,7 +44,7 @@ extension HostileTests {
             #expect(daemon.isAlive)
         }
 
-        @Test("socket open to everyone: a body that never ends is cut off") func endlessBody() throws {
+        @Test("socket open to everyone: a body that never ends is cut off") func anEndlessBodyIsCutOff() throws {
             let daemon = try VictimDaemon()
             let lengths = ["Transfer-Encoding: chunked", "Content-Length: 9223372036854775807", "Content-Length: 104857600"]
             let blanks = [UInt8](repeating: 32, count: 65_536)
@@ -79,7 +80,7 @@ extension HostileTests {
             #expect(daemon.isAlive)
         }
 
-        @Test("header flood, rebinding, CSRF on the local API") func headers() throws {
+        @Test("header flood, rebinding, CSRF on the local API") func hostileHeadersAreRefused() throws {
             let daemon = try VictimDaemon()
             func answer(_ lines: [String], _ body: String = "") throws -> String {
                 let socket = try PlainSocket(path: daemon.socket)
@@ -97,7 +98,7 @@ extension HostileTests {
         }
 
         @Test("socket open to everyone: another user is refused", .enabled(if: geteuid() == 0, "skipped: being another user needs root"))
-        func anotherUser() throws {
+        func anotherUserIsRefused() throws {
             let daemon = try VictimDaemon()
             #expect(try self.asNobody("GET", "/v1/status", daemon) == 7, "curl's word for a connection that is refused")
             // Even if the directory and the socket admit every user, the kernel tells the caller's identity.
@@ -121,7 +122,7 @@ extension HostileTests {
             return VictimDaemon.text(output).contains(word) ? 0 : 1
         }
 
-        @Test("confused deputy: FIFOs, devices and links to them as files") func paths() throws {
+        @Test("confused deputy: FIFOs, devices and links to them as files") func pathsOfPipesAndDevicesAreRefused() throws {
             let daemon = try VictimDaemon(settings: "[invitations]\nfrom_unknown = accept\n")
             let peer = try WirePeer(port: daemon.port).prove()
             _ = try peer.join()

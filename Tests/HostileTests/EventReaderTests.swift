@@ -2,7 +2,7 @@ import Testing
 
 extension HostileTests.Control {
     /// The memory of event readers is bounded even if they read nothing. Measured on a separate daemon, without other tests in the process.
-    @Test("socket open to everyone: hundreds of readers of events that read nothing") func manyReaders() throws {
+    @Test("socket open to everyone: hundreds of readers of events that read nothing") func readersThatReadNothingCostLittleMemory() throws {
         let daemon = try VictimDaemon()
         let before = daemon.memory
         let request = Array("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)

@@ -41,7 +41,8 @@ extension HostileTests {
             }
         }
 
-        @Test("received name escapes the folder: every hostile name is refused, and nothing is written") func names() throws {
+        @Test("received name escapes the folder: every hostile name is refused, and nothing is written")
+        func hostileNamesAreRefused() throws {
             let daemon = try VictimDaemon(settings: self.settings)
             let peer = try WirePeer(port: daemon.port).prove()
             let session = try peer.join()
@@ -52,7 +53,8 @@ extension HostileTests {
             #expect(daemon.isAlive)
         }
 
-        @Test("disk fill: 2^63 declared, and a gigabyte where a kilobyte was declared") func sizes() throws {
+        @Test("disk fill: 2^63 declared, and a gigabyte where a kilobyte was declared")
+        func nothingBeyondTheDeclaredSizeIsWritten() throws {
             let daemon = try VictimDaemon(settings: self.settings)
             // Each strike comes from a new peer, which has a session, and loses its connection.
             try Attack(daemon: daemon, isByStrangers: false).run("disk fill", count: Scale.of(50)) { number in
@@ -80,7 +82,8 @@ extension HostileTests {
             }
         }
 
-        @Test("time of check, time of use: file and link are swapped while files are put into the directory") func swapping() throws {
+        @Test("time of check, time of use: file and link are swapped while files are put into the directory")
+        func swappedLinksAreNotFollowed() throws {
             let daemon = try VictimDaemon(settings: self.settings + "[resources]\ndirectory = /tmp\non_conflict = overwrite\n") { place in
                 try FileManager.default.createDirectory(atPath: "\(place)/in", withIntermediateDirectories: true)
             }
@@ -123,7 +126,7 @@ extension HostileTests {
         @Test(
             "second line of defence: with the first one switched off by a planted link, nothing is written outside",
             .enabled(if: Confinement.isAvailable, "skipped: this kernel has no Landlock"))
-        func secondLine() throws {
+        func aPlantedLinkLeadsNowhere() throws {
             let outside = "\(NSTemporaryDirectory())earshot-outside-\(UUID().uuidString.prefix(8))"
             try FileManager.default.createDirectory(atPath: outside, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(atPath: outside) }

@@ -29,7 +29,8 @@ enum HostileText {
 
 extension HostileTests {
     @Suite struct Shown {
-        @Test("escapes and bidi in names: every field a peer fills, at every command's outputs and in the log") func everySink() throws {
+        @Test("escapes and bidi in names: every field a peer fills, at every command's outputs and in the log")
+        func everyOutputEscapesAPeersText() throws {
             let daemon = try VictimDaemon(settings: "[log]\nlevel = debug\n")
             let peer = try WirePeer(port: daemon.port, name: HostileText.formats).prove()
             try peer.send(.invite(Invite(id: .random(), timeoutMilliseconds: 600_000, context: Array(HostileText.acts.utf8))))

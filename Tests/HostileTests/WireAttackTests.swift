@@ -8,7 +8,7 @@ import Testing
 /// rules one by one within one process; here the process must survive.
 extension HostileTests {
     @Suite struct Wire {
-        @Test("pre-authentication exhaustion: 2,000 idle connections of one byte") func idleConnections() throws {
+        @Test("pre-authentication exhaustion: 2,000 idle connections of one byte") func idleConnectionsGiveWayToNewPeers() throws {
             let daemon = try VictimDaemon(settings: "[invitations]\nfrom_unknown = accept\n")
             var held: [PlainSocket] = []
             try Attack(daemon: daemon).run("idle connections", count: 2_000) { number in
@@ -23,7 +23,7 @@ extension HostileTests {
             withExtendedLifetime(held) {}
         }
 
-        @Test("pre-authentication exhaustion: endless hellos, and one byte at a time") func endlessHellos() throws {
+        @Test("pre-authentication exhaustion: endless hellos, and one byte at a time") func endlessHellosAreCutOff() throws {
             let daemon = try VictimDaemon(settings: "[invitations]\nfrom_unknown = accept\n")
             let header: [UInt8] = [0, 0, 0x20, 0, FrameType.hello.rawValue]
             var slow: [PlainSocket] = []
@@ -42,7 +42,8 @@ extension HostileTests {
         }
 
         /// Every boundary length for every type of frame, as a stranger and as a proven peer, one byte at a time.
-        @Test("lengths: 0, max, max+1, 2^31-1, 2^31 and 2^32-1 in every frame's header, split at every byte") func lengths() throws {
+        @Test("lengths: 0, max, max+1, 2^31-1, 2^31 and 2^32-1 in every frame's header, split at every byte")
+        func lengthsAboveTheLimitEndTheConnection() throws {
             let daemon = try VictimDaemon(settings: "[invitations]\nfrom_unknown = accept\n")
             var types = FrameType.allCases.map { ($0.rawValue, UInt32($0.payloadLimit)) }
             types += [(0x7F, 0), (0x80, UInt32(WireLimits.framePayload)), (0xFF, UInt32(WireLimits.framePayload))]
@@ -105,7 +106,7 @@ extension HostileTests {
             return try daemon.decoded(List.self, at: "/v1/invitations").invitations.count
         }
 
-        @Test("descriptor exhaustion: a flood with 64 descriptors") func descriptors() throws {
+        @Test("descriptor exhaustion: a flood with 64 descriptors") func theDaemonRecoversFromALackOfDescriptors() throws {
             let daemon = try VictimDaemon(descriptors: 64)
             var flood: [PlainSocket] = []
             // Connections beyond its descriptors and its backlog are never answered, and the test does not wait for them.
@@ -117,7 +118,7 @@ extension HostileTests {
             #expect(daemon.isAlive)
         }
 
-        @Test("log injection and flood: failures by the thousand, and newlines in every string") func logFlood() throws {
+        @Test("log injection and flood: failures by the thousand, and newlines in every string") func failuresDoNotFloodTheLog() throws {
             let daemon = try VictimDaemon()
             let before = daemon.log.split(separator: "\n").count
             try Attack(daemon: daemon).run("failed handshakes", count: Scale.of(10_000)) { number in

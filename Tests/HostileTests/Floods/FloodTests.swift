@@ -11,15 +11,18 @@ extension HostileTests {
             try self.flood(.unproven, connections)
         }
 
-        @Test("floods of every frame by strangers", arguments: [1, 12, 100]) func strangers(_ connections: Int) throws {
+        @Test("floods of every frame by strangers", arguments: [1, 12, 100])
+        func theDaemonOutlivesFloodsByStrangers(_ connections: Int) throws {
             try self.flood(.stranger, connections)
         }
 
-        @Test("floods of every frame by members of a session", arguments: [1, 12, 100]) func members(_ connections: Int) throws {
+        @Test("floods of every frame by members of a session", arguments: [1, 12, 100])
+        func theDaemonOutlivesFloodsByMembers(_ connections: Int) throws {
             try self.flood(.member, connections)
         }
 
-        @Test("floods of every frame after the session has ended", arguments: [1, 12, 100]) func formerMembers(_ connections: Int) throws {
+        @Test("floods of every frame after the session has ended", arguments: [1, 12, 100])
+        func theDaemonOutlivesFloodsByFormerMembers(_ connections: Int) throws {
             try self.flood(.former, connections)
         }
 

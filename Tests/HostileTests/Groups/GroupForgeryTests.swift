@@ -39,7 +39,7 @@ extension HostileTests {
             ]
         }
 
-        @Test("groups: forged records") func forgedRecords() throws {
+        @Test("groups: forged records") func forgedRecordsAreNotKept() throws {
             let daemon = try VictimDaemon()
             let mallory = try GroupPeer(daemon)
             let records = ForgedRecords(group: try mallory.join())
@@ -92,7 +92,7 @@ extension HostileTests {
             #expect(daemon.isAlive)
         }
 
-        @Test("groups: records that are cut off, too long, or go on behind their end") func malformedRecords() throws {
+        @Test("groups: records that are cut off, too long, or go on behind their end") func malformedRecordsAreViolations() throws {
             let daemon = try VictimDaemon()
             let mallory = try GroupPeer(daemon)
             let records = ForgedRecords(group: try mallory.join())

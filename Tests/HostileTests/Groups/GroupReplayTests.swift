@@ -7,7 +7,8 @@ import Testing
 /// Replays of formerly valid records, and records that pretend to be old: a removal is permanent.
 extension HostileTests {
     @Suite struct GroupReplays {
-        @Test("groups: a removed member shows its seat again, and vouches as if it were before") func removedMember() throws {
+        @Test("groups: a removed member shows its seat again, and vouches as if it were before")
+        func aRemovedMemberCannotReturnByOldSeats() throws {
             let daemon = try VictimDaemon()
             let mallory = try GroupPeer(daemon)
             let records = ForgedRecords(group: try mallory.join())
@@ -58,7 +59,7 @@ extension HostileTests {
             #expect(daemon.isAlive)
         }
 
-        @Test("groups: a leave of an earlier seat, and that seat, are sent again") func earlierSeat() throws {
+        @Test("groups: a leave of an earlier seat, and that seat, are sent again") func anEarlierSeatAndItsLeaveChangeNothing() throws {
             let daemon = try VictimDaemon()
             let mallory = try GroupPeer(daemon)
             let records = ForgedRecords(group: try mallory.join())

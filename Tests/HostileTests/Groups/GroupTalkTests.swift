@@ -54,7 +54,7 @@ extension HostileTests {
             #expect(daemon.isAlive)
         }
 
-        @Test("groups: different things to different members") func differentThings() throws {
+        @Test("groups: different things to different members") func membersAgreeOnOneOfTwoNames() throws {
             // The creator gives both members the same two names with one number, in different orders. They agree nevertheless.
             var names: [String] = []
             var expected: [String] = []
