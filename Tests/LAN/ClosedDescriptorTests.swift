@@ -52,7 +52,7 @@ extension LAN {
             }
         }
 
-        @Test func theDaemon() async throws {
+        @Test func theDaemonOpensItsClosedDescriptors() async throws {
             try await Laboratory.run { laboratory in
                 let alice = try await laboratory.daemon("alice")
                 #expect(try await alice.stop() == 0)
@@ -68,7 +68,7 @@ extension LAN {
         }
 
         /// If the limit on files or threads is too low, both programs report that, and do not end by a signal.
-        @Test func lowLimits() async throws {
+        @Test func limitsThatAreTooLowAreReported() async throws {
             try await Laboratory.run { laboratory in
                 let alice = try await laboratory.daemon("alice")
                 for command in ["$earshot status", "$earshotd --discovery none --state-directory other --socket other.sock"] {

@@ -109,7 +109,7 @@ extension LAN {
             }
         }
 
-        @Test func avahiRestarts() async throws {
+        @Test func aDaemonIsSeenAfterAvahiRestarts() async throws {
             try await Laboratory.run { laboratory in
                 try await laboratory.ownHost("dave", "10.77.0.104")
                 let dave = try await laboratory.daemon("dave")
@@ -155,7 +155,7 @@ extension LAN {
             }
         }
 
-        @Test func busRestarts() async throws {
+        @Test func aDaemonIsSeenAfterTheBusRestarts() async throws {
             try await Laboratory.run { laboratory in
                 try await laboratory.ownHost("dave", "10.77.0.104")
                 let dave = try await laboratory.daemon("dave")

@@ -115,7 +115,7 @@ extension LAN {
             }
         }
 
-        @Test func firewall() async throws {
+        @Test func aFirewallIsReportedWithItsRemedy() async throws {
             try await Laboratory.run { laboratory in
                 try await laboratory.ownHost("walled", "10.77.0.121")
                 let walled = try await laboratory.daemon("walled", arguments: ["--port", "47120"])
@@ -194,7 +194,7 @@ extension LAN {
             }
         }
 
-        @Test func fullDisk() async throws {
+        @Test func aFullDiskIsReported() async throws {
             try await Laboratory.run { laboratory in
                 try await laboratory.ownHost("small", "10.77.0.122", "--no-bus")
                 let disk = "\(laboratory.place)/disk"

@@ -82,7 +82,7 @@ extension LAN {
         }
 
         /// Deletes by name or id. If the daemon does not hold a file, the error names it, and nothing is deleted.
-        @Test func deleted() async throws {
+        @Test func filesAreDeletedByNameOrID() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
                 for name in ["one", "two", "three"] {
@@ -176,7 +176,7 @@ extension LAN {
         }
 
         @Test(arguments: ["alice", "bob"])
-        func cancelled(by canceller: String) async throws {
+        func eitherSideCancelsAFile(by canceller: String) async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
                 // A slow link, so that there is time to cancel.

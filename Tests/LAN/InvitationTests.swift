@@ -4,7 +4,7 @@ import Testing
 
 extension LAN {
     @Suite struct Invitations {
-        @Test func accepted() async throws {
+        @Test func anAcceptedInvitationMakesASession() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await Self.pair(laboratory)
                 let asked = try alice.begin(["invite", "bob", "--context", "for the kitchen"])
@@ -32,7 +32,7 @@ extension LAN {
             }
         }
 
-        @Test func rejected() async throws {
+        @Test func aRejectedInvitationMakesNoSession() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await Self.pair(laboratory)
                 let asked = try alice.begin(["invite", "bob"])
@@ -68,7 +68,7 @@ extension LAN {
             }
         }
 
-        @Test func timesOut() async throws {
+        @Test func anInvitationTimesOutOnBothSides() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await Self.pair(laboratory)
                 let asked = try alice.begin(["invite", "bob", "--timeout", "2"])
@@ -106,7 +106,7 @@ extension LAN {
             }
         }
 
-        @Test func trustAccepts() async throws {
+        @Test func trustingAPeerAcceptsItsInvitation() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await Self.pair(laboratory)
                 let asked = try alice.begin(["invite", "bob"])
@@ -117,7 +117,7 @@ extension LAN {
             }
         }
 
-        @Test func withdrawn() async throws {
+        @Test func anInterruptWithdrawsTheInvitation() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await Self.pair(laboratory)
                 let events = try bob.begin(["events", "--json"])
@@ -177,7 +177,7 @@ extension LAN {
             }
         }
 
-        @Test func exitCodes() async throws {
+        @Test func failuresHaveTheirExitCodes() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, _) = try await Self.pair(laboratory)
                 let unknown = try await alice.expect(68, "invite", "nobody-here")

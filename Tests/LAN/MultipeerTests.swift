@@ -37,7 +37,7 @@ extension LAN {
             }
         }
 
-        @Test(arguments: [3, 8]) func oneMesh(_ count: Int) async throws {
+        @Test(arguments: [3, 8]) func programsFormOneMesh(_ count: Int) async throws {
             try await Laboratory.run { laboratory in
                 let hosts = try await self.hosts(count, laboratory)
                 let began = ContinuousClock.now
@@ -83,7 +83,7 @@ extension LAN {
         }
 
         /// The example that is a peer itself, with Earshot's own library.
-        @Test func peersChat() async throws {
+        @Test func programsThatArePeersChat() async throws {
             try await Laboratory.run { laboratory in
                 var chats: [TypedProgram] = []
                 for host in try await self.hosts(3, laboratory) {

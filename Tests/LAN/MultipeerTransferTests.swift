@@ -49,7 +49,7 @@ extension LAN {
         }
 
         /// Streams are written and read with run loops, with blocking threads and with polling threads, all at once and in both directions.
-        @Test func streams() async throws {
+        @Test func streamsArriveInBothDirectionsAtOnce() async throws {
             try await Laboratory.run { laboratory in
                 let programs = try await self.together(3, laboratory)
                 let ways = ["loop", "thread", "poll"]
@@ -72,7 +72,7 @@ extension LAN {
         }
 
         /// 16 MiB from each to each, at once. The file that the receiver gets is deleted after the callback.
-        @Test func resources() async throws {
+        @Test func resourcesArriveInBothDirectionsAtOnce() async throws {
             try await Laboratory.run { laboratory in
                 let programs = try await self.together(3, laboratory)
                 let began = ContinuousClock.now
@@ -96,7 +96,7 @@ extension LAN {
         }
 
         /// Transfers cancelled by the sender and by the receiver, in both directions; later transfers arrive.
-        @Test(arguments: ["sender", "receiver"]) func cancelled(by side: String) async throws {
+        @Test(arguments: ["sender", "receiver"]) func eitherSideCancelsAResource(by side: String) async throws {
             try await Laboratory.run { laboratory in
                 let programs = try await self.together(2, laboratory)
                 // 16 MiB take three seconds, enough time to cancel.

@@ -65,7 +65,7 @@ extension LAN {
             arguments: [
                 ("reader", 1), ("reader's daemon", 75), ("writer", 1), ("writer's daemon", 75),
             ] as [(String, Int32)])
-        func killed(_ who: String, _ expected: Int32) async throws {
+        func aKilledEndIsReportedAtTheOther(_ who: String, _ expected: Int32) async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
                 // The writer has sent one line and is idle.

@@ -7,7 +7,7 @@ import Testing
 
 /// The formats that this module writes into invitations, messages and advertisements, and reads from those of peers.
 @Suite struct FormatTests {
-    @Test func contexts() throws {
+    @Test func contextsSurviveTheirEnvelope() throws {
         for envelope in [
             Envelope.introduced, .invitation(type: "a", context: nil), .invitation(type: "my-type", context: Data()),
             .invitation(type: "my-type", context: Data([0, 255])),
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func discoveryInfo() throws {
+    @Test func discoveryInfoSurvivesTheRecord() throws {
         let info = ["room": "kitchen", "ID": "x", "v": "", "_v": "y", "__": "z", "Zoom": "ö"]
         let own = [
             TXTPair(key: "v", value: Array("1".utf8)), TXTPair(key: "id", value: Array(PeerID(subjectPublicKeyInfo: [1]).description.utf8)),

@@ -46,7 +46,7 @@ import Testing
         #expect((try? self.unarchived(Data("garbage".utf8))) == nil)
     }
 
-    @Test func whatTraps() async {
+    @Test func invalidArgumentsEndTheProgram() async {
         await #expect(processExitsWith: .failure) { _ = MCPeerID(displayName: "") }
         await #expect(processExitsWith: .failure) { _ = MCPeerID(displayName: String(repeating: "x", count: 64)) }
         await #expect(processExitsWith: .success) { _ = MCPeerID(displayName: String(repeating: "x", count: 63)) }

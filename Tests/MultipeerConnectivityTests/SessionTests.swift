@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test(arguments: [MCEncryptionPreference.required, .optional, .none], [MCEncryptionPreference.required, .optional, .none])
-    func encryption(_ ours: MCEncryptionPreference, _ theirs: MCEncryptionPreference) async throws {
+    func encryptionFollowsBothPreferences(_ ours: MCEncryptionPreference, _ theirs: MCEncryptionPreference) async throws {
         let (alice, bob) = await self.pair((ours, theirs))
         guard Set([ours, theirs]) != [.required, .none] else {
             await alice.until(.state(bob.peer, .notConnected))

@@ -244,7 +244,7 @@ import Testing
         #expect(try await self.send(url, "x", from: programs[0], to: stranger)?.code == .notConnected)
     }
 
-    @Test(arguments: [true, false]) func cancelling(_ byReceiver: Bool) async throws {
+    @Test(arguments: [true, false]) func eitherSideCancelsAResource(_ byReceiver: Bool) async throws {
         let programs = await mesh(2)
         // Longer than it takes to hear of it and to cancel.
         let url = try self.file(Data())

@@ -71,7 +71,7 @@ import Testing
     }
 
     /// Everything that a caller can do, in one run; each answer is held to the document, and no call and no success is left out.
-    @Test(.timeLimit(.minutes(5))) func everyCall() async throws {
+    @Test(.timeLimit(.minutes(5))) func everyCallAnswersAsDocumented() async throws {
         let seen = SeenAnswers()
         try await APIServer.pair { alice, bob in
             let api = APICaller(path: alice.path, seen: seen)

@@ -16,12 +16,12 @@ import Testing
         ("bytes=-100", 0..<100), ("bytes=-101", 0..<100), ("bytes=50-100", 50..<100), ("Bytes=0-18446744073709551615", 0..<100),
         ("bytes=0-99999999999999999999999", 0..<100), ("bytes=-99999999999999999999999", 0..<100),
     ])
-    func parts(text: String, expected: Range<UInt64>) {
+    func validRangesSelectAPart(text: String, expected: Range<UInt64>) {
         #expect(self.range(text) == .part(expected))
     }
 
     @Test(arguments: ["bytes=100-", "bytes=100-100", "bytes=18446744073709551615-", "bytes=99999999999999999999-", "bytes=-0"])
-    func outside(text: String) {
+    func rangesOutsideAreUnsatisfiable(text: String) {
         #expect(self.range(text) == .unsatisfiable)
     }
 
@@ -31,7 +31,7 @@ import Testing
             "bytes= 1-2",
             "bytes=1-x",
         ] as [String?])
-    func ignored(text: String?) {
+    func malformedRangesAreIgnored(text: String?) {
         #expect(self.range(text) == .whole)
     }
 

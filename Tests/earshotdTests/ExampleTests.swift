@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func twoChat() async throws {
+    @Test func twoProgramsChatThroughTheirDaemons() async throws {
         try await APIServer.pair { alice, bob in
             try await alice.agree(with: bob)
             let one = try Program("client-chat", ["bob"], socket: alice.path)

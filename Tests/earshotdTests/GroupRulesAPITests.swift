@@ -95,7 +95,7 @@ import Testing
     @Test(arguments: [
         (InvitationPolicy.ask, true, "pending"), (.accept, true, "accepted"), (.accept, false, "pending"), (.reject, true, "declined"),
     ])
-    func settingsAnswer(_ policy: InvitationPolicy, _ isTrusted: Bool, _ state: String) async throws {
+    func theSettingsAnswerGroupInvitations(_ policy: InvitationPolicy, _ isTrusted: Bool, _ state: String) async throws {
         try await APIServer.pair { alice, bob in
             var configuration = await bob.node.configuration
             configuration.groupInvitations = policy

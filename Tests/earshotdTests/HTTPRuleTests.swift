@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func bodies() async throws {
+    @Test func invalidBodiesAreRefused() async throws {
         try await APIServer.with { server in
             let api = APICaller(path: server.path)
             let path = "/v1/messages"

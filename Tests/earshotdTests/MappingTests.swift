@@ -93,7 +93,7 @@ import Testing
     }
 
     /// Receipts that are written without the encoder equal the encoder's.
-    @Test func receipts() throws {
+    @Test func writtenReceiptsEqualTheEncoders() throws {
         func peer(_ byte: UInt8) throws -> PeerID { try #require(PeerID(bytes: [UInt8](repeating: byte, count: 32))) }
         var writer = MessageReceiptWriter()
         let failed = EarshotError.Code.inboxFull

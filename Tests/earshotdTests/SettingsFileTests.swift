@@ -61,7 +61,7 @@ import Testing
         #expect(settings.group == nil)
     }
 
-    @Test(arguments: ["required", "optional", "none"]) func encryption(preference: String) throws {
+    @Test(arguments: ["required", "optional", "none"]) func theEncryptionPreferenceIsRead(preference: String) throws {
         #expect(try load(file: "[peer]\nencryption = \(preference)\n").node.encryption.rawValue == preference)
         #expect(try load(environment: ["EARSHOT_PEER_ENCRYPTION": preference]).settings.node.encryption.rawValue == preference)
     }

@@ -94,7 +94,7 @@ import Testing
     /// An aborted stream ends both commands, although one waits for its reader and the other for its writer; so does one of which a command's
     /// task is cancelled.
     @Test(arguments: ["sender", "receiver", "sending task", "receiving task"])
-    func aborted(by who: String) async throws {
+    func anAbortedStreamEndsBothCommands(by who: String) async throws {
         try await APIServer.pair(encryption: .none) { alice, bob in
             try await alice.agree(with: bob)
             try Self.content.write(to: URL(fileURLWithPath: "\(alice.place)/in"))
