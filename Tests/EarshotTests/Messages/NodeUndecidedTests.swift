@@ -25,18 +25,12 @@ extension Node {
 
 /// Peers that only the settings admit leave nothing behind, and known peers take no room from discovered ones.
 @Suite(.timeLimit(.minutes(1))) struct NodeUndecidedTests {
-    private func joined(_ bob: TestNode, _ name: String = "mallory") async throws -> (RawPeer, SessionID) {
-        let raw = try await RawPeer(to: bob, name: name)
-        try await raw.prove()
-        return (raw, try await raw.join())
-    }
-
     private func rows(_ bob: TestNode) async throws -> [PeerID] { try await Store(directory: bob.directory).load().peers.map(\.id) }
 
     @Test func aRowThatNobodyDecidedAboutGoesWithItsSession() async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         for number in 0..<5 {
-            let (raw, session) = try await self.joined(bob, "m\(number)")
+            let (raw, session) = try await RawPeer.joined(to: bob, name: "m\(number)")
             #expect(await bob.node.peers().map(\.id) == [raw.id])
             try await raw.send(.sessionEnd(session))
             try await raw.roundTrip()
@@ -45,7 +39,7 @@ extension Node {
             try await eventually("it is gone") { await bob.node.knownCounts == [0, 0, 0, 0] }
         }
         // Also if this side ends it.
-        let (raw, session) = try await self.joined(bob)
+        let (raw, session) = try await RawPeer.joined(to: bob)
         try await bob.node.leave(session)
         await raw.close()
         try await eventually("it is gone") { await bob.node.knownCounts == [0, 0, 0, 0] }
@@ -57,7 +51,7 @@ extension Node {
 
     @Test func aSessionKeepsItOverARestartAndNoLonger() async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
-        let (raw, session) = try await self.joined(bob)
+        let (raw, session) = try await RawPeer.joined(to: bob)
         await raw.close()
         await bob.stop()
         #expect(try await self.rows(bob) == [raw.id])

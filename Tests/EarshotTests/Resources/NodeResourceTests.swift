@@ -6,17 +6,6 @@ import Testing
 @testable import Earshot
 
 @Suite(.timeLimit(.minutes(1))) struct NodeResourceLimitTests {
-    /// Creates a peer with frames from the test, in a session with a node that accepts every peer.
-    private func joined(configure: (inout Node.Configuration) -> Void = { _ in }) async throws -> (RawPeer, TestNode, SessionID) {
-        let bob = try await TestNode("bob") {
-            $0.fromUnknown = .accept
-            configure(&$0)
-        }
-        let raw = try await RawPeer(to: bob)
-        try await raw.prove()
-        return (raw, bob, try await raw.join())
-    }
-
     private func refusal(_ raw: RawPeer) async throws -> ResourceRefuse {
         try await raw.next { if case .resourceRefuse(let refuse) = $0 { refuse } else { nil } }
     }
@@ -52,7 +41,7 @@ import Testing
     }
 
     @Test func hostileNamesAreRefused() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         let names = [
             "../../.ssh/authorized_keys", "/etc/x", "..", ".", "a/b", "a\0b", "a\nb", String(repeating: "x", count: 256), " ", "\u{200B}",
         ]
@@ -71,7 +60,7 @@ import Testing
     }
 
     @Test func maximumResourceSize() async throws {
-        let (raw, bob, session) = try await self.joined { $0.maximumResourceSize = 1000 }
+        let (raw, bob, session) = try await RawPeer.joined { $0.maximumResourceSize = 1000 }
         try await raw.send(raw.offer("x", size: 1001, in: session))
         #expect(try await self.refusal(raw).refusal.code == .tooLarge)
         try await raw.send(raw.offer("x", size: 1000, in: session))
@@ -80,7 +69,7 @@ import Testing
     }
 
     @Test func quotaAndTheLargestSizes() async throws {
-        let (raw, bob, session) = try await self.joined {
+        let (raw, bob, session) = try await RawPeer.joined {
             $0.quota = 4 * fileRoom(4096)
             $0.reserve = 0
         }
@@ -96,7 +85,7 @@ import Testing
     }
 
     @Test func moreThanWasDeclared() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         let id = ResourceID.random()
         try await raw.send(raw.offer("x", size: 10, in: session, id: id))
         _ = try await self.accepted(raw)
@@ -108,7 +97,7 @@ import Testing
     }
 
     @Test func aDigestThatDoesNotMatch() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         let id = ResourceID.random()
         try await raw.send(raw.offer("x", size: 3, in: session, id: id))
         _ = try await self.accepted(raw)
@@ -124,7 +113,7 @@ import Testing
     }
 
     @Test func incomingTransfersAboveTheLimitAreRefused() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         for _ in 0..<EarshotLimits.incomingTransfers {
             try await raw.send(raw.offer("x", size: 10, in: session))
             _ = try await self.accepted(raw)
@@ -136,7 +125,7 @@ import Testing
     }
 
     @Test func transfersOfOnePeerShareAWindow() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         let size = EarshotLimits.dataThreshold - 1
         try await raw.send(raw.offer("x", size: size, in: session))
         #expect(try await self.accepted(raw).limit == min(size, EarshotLimits.resourceWindow))
@@ -149,7 +138,7 @@ import Testing
     }
 
     @Test func cancellingByTheSender() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         let id = try await self.begun(raw, session)
         try await raw.send(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
         #expect(try await self.finished(bob).state == .cancelled)
@@ -158,7 +147,7 @@ import Testing
     }
 
     @Test func cancellingByTheReceiver() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         let id = try await self.begun(raw, session)
         try await raw.roundTrip()
         #expect(try await bob.node.removeResource(id)?.state == .cancelled)
@@ -177,7 +166,7 @@ import Testing
     }
 
     @Test func aFloodOfTinyChunksArrives() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         let id = ResourceID.random()
         let size: UInt64 = 5_000
         let hash = try XXH3()

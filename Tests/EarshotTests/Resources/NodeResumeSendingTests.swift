@@ -9,13 +9,6 @@ import Testing
 
 /// Sending: resuming after an interruption, starting again, and the frames about it. The test controls the receiver's frames.
 @Suite(.timeLimit(.minutes(1))) struct NodeResumeSendingTests {
-    private func joined() async throws -> (raw: RawPeer, alice: TestNode, session: SessionID) {
-        let alice = try await TestNode("alice") { $0.fromUnknown = .accept }
-        let raw = try await RawPeer(to: alice)
-        try await raw.prove()
-        return (raw, alice, try await raw.join())
-    }
-
     private func write(_ text: String, at node: TestNode) throws -> String {
         let path = node.directory + "/source"
         try Data(text.utf8).write(to: URL(fileURLWithPath: path))
@@ -60,7 +53,7 @@ import Testing
     }
 
     @Test func itGoesOnBehindWhatTheReceiverHas() async throws {
-        let (raw, alice, session) = try await self.joined()
+        let (raw, alice, session) = try await RawPeer.joined()
         let id = try await self.interrupted(raw, alice, path: try self.write("0123456789", at: alice))
         // Also after a restart of the sender.
         await alice.stop()
@@ -82,7 +75,7 @@ import Testing
     }
 
     @Test func whatTheReceiverHasMayBeSomethingElse() async throws {
-        let (raw, alice, session) = try await self.joined()
+        let (raw, alice, session) = try await RawPeer.joined()
         let id = try await self.interrupted(raw, alice, path: try self.write("0123456789", at: alice))
         let again = try await raw.back(to: alice, in: session)
         _ = try await self.offer(again)
@@ -96,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: ["0123456789abc", "012345678x"]) func aSourceThatHasChangedIsSentAfresh(_ changed: String) async throws {
-        let (raw, alice, session) = try await self.joined()
+        let (raw, alice, session) = try await RawPeer.joined()
         let path = try self.write("0123456789", at: alice)
         let old = Date(timeIntervalSince1970: 1_000_000_000)
         try FileManager.default.setAttributes([.modificationDate: old], ofItemAtPath: path)
@@ -116,7 +109,7 @@ import Testing
     }
 
     @Test func aSourceThatHasGone() async throws {
-        let (raw, alice, session) = try await self.joined()
+        let (raw, alice, session) = try await RawPeer.joined()
         let path = try self.write("0123456789", at: alice)
         let id = try await self.interrupted(raw, alice, path: path)
         try FileManager.default.removeItem(atPath: path)
@@ -131,7 +124,7 @@ import Testing
     }
 
     @Test func theWordThatItArrivedWasLost() async throws {
-        let (raw, alice, session) = try await self.joined()
+        let (raw, alice, session) = try await RawPeer.joined()
         let id = try await self.interrupted(raw, alice, path: try self.write("0123456789", at: alice))
         let again = try await raw.back(to: alice, in: session)
         _ = try await self.offer(again)
@@ -142,7 +135,7 @@ import Testing
     }
 
     @Test func cancelledWhileTheReceiverIsAway() async throws {
-        let (raw, alice, session) = try await self.joined()
+        let (raw, alice, session) = try await RawPeer.joined()
         let id = try await self.interrupted(raw, alice, path: try self.write("0123456789", at: alice))
         #expect(try await alice.node.removeResource(id)?.state == .cancelled)
         // Also told after a restart, and only once.
@@ -161,7 +154,7 @@ import Testing
     }
 
     @Test func aBodyThatPassedByCannotGoOn() async throws {
-        let (raw, alice, session) = try await self.joined()
+        let (raw, alice, session) = try await RawPeer.joined()
         let (stream, body) = AsyncThrowingStream.makeStream(of: ByteBuffer.self)
         body.yield(ByteBuffer(string: "0123"))
         let sending = Task {
@@ -182,7 +175,7 @@ import Testing
     }
 
     @Test func transfersAboveTheLimitWaitForTheirTurn() async throws {
-        let (raw, alice, _) = try await self.joined()
+        let (raw, alice, _) = try await RawPeer.joined()
         let path = try self.write("0123456789", at: alice)
         var ids: [ResourceID] = []
         for _ in 0...EarshotLimits.outgoingTransfers {
@@ -201,7 +194,7 @@ import Testing
     /// The source is opened once for all recipients, and the first transfer uses it. Each of the others opens it in its state at that
     /// time.
     @Test func theSourceIsOpenedOnceForSeveralRecipients() async throws {
-        let (raw, alice, session) = try await self.joined()
+        let (raw, alice, session) = try await RawPeer.joined()
         let others = [try await RawPeer(to: alice, name: "trudy"), try await RawPeer(to: alice, name: "carol")]
         for other in others {
             try await other.prove()
@@ -234,7 +227,7 @@ import Testing
 
     /// All transfers that start within the call have the content of that time, although the caller deletes the file after it.
     @Test func toSeveralOfAFileThatIsRemoved() async throws {
-        let (raw, alice, _) = try await self.joined()
+        let (raw, alice, _) = try await RawPeer.joined()
         let other = try await RawPeer(to: alice, name: "trudy")
         try await other.prove()
         _ = try await other.join()

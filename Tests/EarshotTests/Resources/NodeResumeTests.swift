@@ -13,18 +13,6 @@ import Testing
     private let bytes = Array("0123456789".utf8)
     private let id = ResourceID.random()
 
-    private func joined(
-        configure: (inout Node.Configuration) -> Void = { _ in }
-    ) async throws -> (raw: RawPeer, bob: TestNode, session: SessionID) {
-        let bob = try await TestNode("bob") {
-            $0.fromUnknown = .accept
-            configure(&$0)
-        }
-        let raw = try await RawPeer(to: bob)
-        try await raw.prove()
-        return (raw, bob, try await raw.join())
-    }
-
     private func chunk(_ range: Range<Int>) -> Frame {
         .resourceChunk(ResourceChunk(id: self.id, offset: UInt64(range.lowerBound), data: ByteBuffer(bytes: self.bytes[range])))
     }
@@ -72,7 +60,7 @@ import Testing
     }
 
     @Test func itGoesOnWhereItWas() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         try await self.interrupted(raw, bob, session)
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
@@ -84,7 +72,7 @@ import Testing
     }
 
     @Test func itGoesOnAfterARestartAndInterruptionsWhileComparing() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         try await self.interrupted(raw, bob, session)
         // The connection is lost again during the comparison.
         let second = try await raw.attached(to: bob, in: session)
@@ -108,7 +96,7 @@ import Testing
 
     /// A state that was restored from before the session has the transfer without its session.
     @Test func aStartWithoutItsSessionLeavesNothingOfIt() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         try await self.interrupted(raw, bob, session)
         await bob.stop()
         try await Store(directory: bob.directory).apply([.removeSession(with: raw.id)])
@@ -119,7 +107,7 @@ import Testing
     }
 
     @Test func aSourceThatBeginsOtherwiseIsReceivedAnew() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         try await self.interrupted(raw, bob, session)
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
@@ -131,7 +119,7 @@ import Testing
     }
 
     @Test func aSourceOfAnotherSizeIsReceivedAnew() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         try await self.interrupted(raw, bob, session)
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 12, in: session, id: self.id))
@@ -143,7 +131,7 @@ import Testing
     }
 
     @Test func whatIsHereAlreadyIsSaidSo() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         try await raw.send(raw.offer("x", size: 10, in: session, id: self.id))
         _ = try await raw.resourceAnswer()
         try await raw.send(self.chunk(0..<10), self.end())
@@ -162,7 +150,7 @@ import Testing
     }
 
     @Test func cancelledHereWhileTheSenderIsAway() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         try await self.interrupted(raw, bob, session)
         #expect(try await bob.node.removeResource(self.id)?.state == .cancelled)
         try await eventually("nothing is left") { try await bob.node.spool.heldBytes() == 0 && bob.spoolNames() == [] }
@@ -175,7 +163,7 @@ import Testing
     }
 
     @Test func cancelledThereMeanwhile() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         try await self.interrupted(raw, bob, session)
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(
@@ -190,7 +178,7 @@ import Testing
     }
 
     @Test func leavingEndsWhatIsPaused() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         try await self.interrupted(raw, bob, session)
         try await bob.node.leave(session)
         try await eventually("it is gone") { try await bob.node.resource(self.id).state == .failed && bob.spoolNames() == [] }
@@ -198,7 +186,7 @@ import Testing
     }
 
     @Test func aPartialCountsForTheQuota() async throws {
-        let (raw, bob, session) = try await self.joined {
+        let (raw, bob, session) = try await RawPeer.joined {
             $0.quota = 4 * (fileRoom(4) + fileRoom(6)) - 1
             $0.reserve = 0
         }
@@ -215,7 +203,7 @@ import Testing
 
     @Test func resourceResumeTime() async throws {
         let loop = NIOAsyncTestingEventLoop()
-        let (raw, bob, session) = try await self.joined { $0.timers = Timers(on: loop) }
+        let (raw, bob, session) = try await RawPeer.joined { $0.timers = Timers(on: loop) }
         try await self.interrupted(raw, bob, session)
         await loop.advanceTime(by: TimeAmount(EarshotLimits.resourceResumeTime) - .seconds(50))
         let again = try await raw.attached(to: bob, in: session)
@@ -231,7 +219,7 @@ import Testing
     }
 
     @Test func anOfferThatIsAcceptedWhileItsSenderIsAway() async throws {
-        let (raw, bob, session) = try await self.joined { $0.acceptResources = .ask }
+        let (raw, bob, session) = try await RawPeer.joined { $0.acceptResources = .ask }
         try await raw.send(raw.offer("x", size: 10, in: session, id: self.id))
         try await raw.roundTrip()
         await raw.close()

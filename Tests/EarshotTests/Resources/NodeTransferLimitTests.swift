@@ -10,17 +10,6 @@ import Testing
 
 /// The spool's part of the limits of transfers. The core tests the limits themselves (TransferLimitTests).
 @Suite(.timeLimit(.minutes(1))) struct NodeTransferLimitTests {
-    /// Creates a peer with frames from the test, in a session with a node.
-    private func joined(configure: (inout Node.Configuration) -> Void = { _ in }) async throws -> (RawPeer, TestNode, SessionID) {
-        let bob = try await TestNode("bob") {
-            $0.fromUnknown = .accept
-            configure(&$0)
-        }
-        let raw = try await RawPeer(to: bob)
-        try await raw.prove()
-        return (raw, bob, try await raw.join())
-    }
-
     private func refusal(_ raw: RawPeer) async throws -> ResourceRefuse {
         try await raw.next { frame in
             switch frame {
@@ -42,7 +31,7 @@ import Testing
     /// The sender sends no bytes, so the reserved space is released.
     @Test func whatTimesOutFreesItsSpace() async throws {
         let loop = NIOAsyncTestingEventLoop()
-        let (raw, bob, session) = try await self.joined { $0.timers = Timers(on: loop) }
+        let (raw, bob, session) = try await RawPeer.joined { $0.timers = Timers(on: loop) }
         let id = ResourceID.random()
         try await raw.send(raw.offer("x", size: 1000, in: session, id: id))
         try await self.accepted(raw)
@@ -57,7 +46,7 @@ import Testing
 
     /// While the disk is busy, ended transfers leave their jobs behind. At the limit, the next offer has to wait.
     @Test func moversAboveTheLimitRefuseTheNextOffer() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         let (busy, released) = (OneShot<Void>(), DispatchSemaphore(value: 0))
         let spool = try #require(bob.node.heartbeats.first { $0.name == "spool" })
         spool.ask {

@@ -24,17 +24,6 @@ import Testing
         self.bytes = try tree.whole()
     }
 
-    private func joined(configure: (inout Node.Configuration) -> Void = { _ in }) async throws -> (RawPeer, TestNode, SessionID) {
-        let bob = try await TestNode("bob") {
-            $0.fromUnknown = .accept
-            $0.reserve = 0
-            configure(&$0)
-        }
-        let raw = try await RawPeer(to: bob)
-        try await raw.prove()
-        return (raw, bob, try await raw.join())
-    }
-
     private func offer(_ session: SessionID, id: ResourceID? = nil) -> Frame {
         .resourceOffer(
             ResourceOffer(session: session, id: id ?? self.id, kind: .directory, size: UInt64(self.bytes.readableBytes), name: "tr"))
@@ -88,7 +77,7 @@ import Testing
     /// Within the entries, and within a file.
     @Test(arguments: [30, 50_000]) func itGoesOnAfterARestart(_ part: Int) async throws {
         let received = try StateDirectory()
-        let (raw, bob, session) = try await self.joined { $0.receiveDirectory = received.path }
+        let (raw, bob, session) = try await RawPeer.joined { $0.receiveDirectory = received.path }
         try await raw.send(self.offer(session))
         #expect(try await raw.resourceAnswer() == self.accept(from: 0))
         try await raw.send(self.chunk(0..<part))
@@ -120,7 +109,7 @@ import Testing
     /// A directory takes the blocks of its files on the disk, and its entries, not only its bytes.
     @Test(arguments: [false, true]) func aDirectoryCountsWithItsBlocksOnDisk(_ hasRoom: Bool) async throws {
         let size = UInt64(self.bytes.readableBytes)
-        let (raw, bob, session) = try await self.joined { $0.quota = hasRoom ? 4 * 200_000 : 4 * DiskBlocks(size: 4096).tree(size) - 1 }
+        let (raw, bob, session) = try await RawPeer.joined { $0.quota = hasRoom ? 4 * 200_000 : 4 * DiskBlocks(size: 4096).tree(size) - 1 }
         if hasRoom {
             guard case .resourceDone = try await self.deliver(raw, session) else { throw EarshotError(.notFound, "not taken") }
         }
@@ -142,7 +131,7 @@ import Testing
         }
         let room = try TreeManifest(decoding: Array(self.bytes.readableBytesView.prefix(length))).room(on: DiskBlocks(size: 4096))
         let declared = DiskBlocks(size: 4096).tree(UInt64(self.bytes.readableBytes))
-        let (raw, bob, session) = try await self.joined { $0.quota = 4 * (room + declared) }
+        let (raw, bob, session) = try await RawPeer.joined { $0.quota = 4 * (room + declared) }
         let (first, second) = (ResourceID.random(), ResourceID.random())
         for id in [first, second] { try await raw.send(self.offer(session, id: id)) }
         #expect(try await raw.resourceAnswer().resource == first)
@@ -167,7 +156,7 @@ import Testing
         let files = FileManager.default
         try files.createDirectory(atPath: "\(received.path)/tr", withIntermediateDirectories: true)
         try Data("old".utf8).write(to: URL(fileURLWithPath: "\(received.path)/tr/old"))
-        let (raw, bob, session) = try await self.joined {
+        let (raw, bob, session) = try await RawPeer.joined {
             $0.receiveDirectory = received.path
             $0.onNameConflict = policy
         }
@@ -195,7 +184,7 @@ import Testing
     /// The digest is correct, but the content is not a tree.
     @Test func bytesThatAreNoTreeLeaveNothing() async throws {
         let received = try StateDirectory()
-        let (raw, bob, session) = try await self.joined { $0.receiveDirectory = received.path }
+        let (raw, bob, session) = try await RawPeer.joined { $0.receiveDirectory = received.path }
         try await raw.send(self.offer(session))
         #expect(try await raw.resourceAnswer() == self.accept(from: 0))
         let junk = ByteBuffer(repeating: 0x41, count: self.bytes.readableBytes)

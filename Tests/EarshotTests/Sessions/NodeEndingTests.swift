@@ -10,23 +10,13 @@ import Testing
 
 /// The effects of the end of a session, a connection, or the trust in a peer.
 @Suite(.timeLimit(.minutes(10))) struct NodeEndingTests {
-    private func joined(configure: (inout Node.Configuration) -> Void = { _ in }) async throws -> (RawPeer, TestNode, SessionID) {
-        let bob = try await TestNode("bob") {
-            $0.fromUnknown = .accept
-            configure(&$0)
-        }
-        let raw = try await RawPeer(to: bob)
-        try await raw.prove()
-        return (raw, bob, try await raw.join())
-    }
-
     private func open(_ session: SessionID) throws -> Frame {
         .streamOpen(StreamOpen(session: session, id: .random(), name: try StreamName("x")))
     }
 
     /// Repeated sessions on one connection, each with as many open items as allowed. Every session works like the first.
     @Test func everySessionHasAllPlaces() async throws {
-        let (raw, bob, first) = try await self.joined()
+        let (raw, bob, first) = try await RawPeer.joined()
         // The peer may now request any number of sessions.
         _ = try await bob.node.setTrust(.trusted, for: raw.id.description)
         var session = first
@@ -54,7 +44,7 @@ import Testing
 
     /// The same when this side leaves.
     @Test func leavingGivesTheirPlacesBack() async throws {
-        let (raw, bob, first) = try await self.joined { $0.acceptResources = .ask }
+        let (raw, bob, first) = try await RawPeer.joined { $0.acceptResources = .ask }
         var session = first
         for _ in 0..<4 {
             for _ in 0..<EarshotLimits.waitingOffers { try await raw.send(raw.offer("f", size: 10, in: session)) }
@@ -76,7 +66,7 @@ import Testing
     @Test func offersThatAreTakenBack() async throws {
         // Time is stopped, so that nothing expires, however busy the machine is.
         let loop = NIOAsyncTestingEventLoop()
-        let (raw, bob, session) = try await self.joined {
+        let (raw, bob, session) = try await RawPeer.joined {
             $0.acceptResources = .ask
             $0.timers = Timers(on: loop)
         }
@@ -124,7 +114,7 @@ import Testing
     }
 
     @Test func streamsThatAreAborted() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         var reader = bob.node.events.subscribe()
         var bytes = ByteBuffer()
         for _ in 0..<5000 {

@@ -7,13 +7,6 @@ import Testing
 
 /// A peer with frames from the test that violates the rules of streams.
 @Suite(.timeLimit(.minutes(1))) struct NodeHostileStreamTests {
-    private func joined() async throws -> (RawPeer, TestNode, SessionID) {
-        let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
-        let raw = try await RawPeer(to: bob)
-        try await raw.prove()
-        return (raw, bob, try await raw.join())
-    }
-
     private func open(_ id: StreamID, in session: SessionID) throws -> Frame {
         .streamOpen(StreamOpen(session: session, id: id, name: try StreamName("x")))
     }
@@ -28,7 +21,7 @@ import Testing
     }
 
     @Test func dataBeforeAccept() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         let id = StreamID.random()
         try await raw.send(try self.open(id, in: session), self.data(id, 1))
         #expect(await raw.refusal() == .protocolViolation)
@@ -37,7 +30,7 @@ import Testing
     }
 
     @Test func dataBeyondTheWindow() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         let id = StreamID.random()
         try await raw.send(try self.open(id, in: session))
         let content = try await bob.node.acceptNextStream()
@@ -50,7 +43,7 @@ import Testing
     }
 
     @Test func anIDOpenedTwiceIsAViolation() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         let id = StreamID.random()
         try await raw.send(try self.open(id, in: session), try self.open(id, in: session))
         #expect(await raw.refusal() == .protocolViolation)
@@ -59,7 +52,7 @@ import Testing
 
     /// Single bytes within the window take no more memory than their sum.
     @Test func aStreamOfSingleBytesIsPutTogether() async throws {
-        let (raw, bob, session) = try await self.joined()
+        let (raw, bob, session) = try await RawPeer.joined()
         let id = StreamID.random()
         try await raw.send(try self.open(id, in: session))
         let content = try await bob.node.acceptNextStream()

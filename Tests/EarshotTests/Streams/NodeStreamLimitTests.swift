@@ -10,15 +10,6 @@ import Testing
 
 /// The limits of streams' bytes, at their exact values. The core tests their number and their times.
 @Suite(.timeLimit(.minutes(1))) struct NodeStreamLimitTests {
-    private func joined(_ extensions: [HelloExtension]) async throws -> (RawPeer, TestNode, SessionID) {
-        let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
-        let raw = try await RawPeer(to: bob)
-        var hello = try raw.hello()
-        hello.extensions = extensions
-        try await raw.prove(hello: hello)
-        return (raw, bob, try await raw.join())
-    }
-
     private func opened(_ raw: RawPeer) async throws -> StreamID {
         try await raw.next { if case .streamOpen(let open) = $0 { open.id } else { nil } }
     }
@@ -40,7 +31,7 @@ import Testing
 
     /// A data connection is requested with the last of these bytes, and not before.
     @Test func streamRerouteAfter() async throws {
-        let (raw, bob, _) = try await self.joined([.streamReroute])
+        let (raw, bob, _) = try await RawPeer.joined(extensions: [.streamReroute])
         let limit = EarshotLimits.streamRerouteAfter
         let body = self.body(limit - 1)
         let task = Task { try await bob.node.openStream(to: raw.id.description, name: "x", body: body) }

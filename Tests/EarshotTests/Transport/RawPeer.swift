@@ -195,6 +195,30 @@ final class RawPeer: Sendable {
         }
     }
 
+    /// Creates a peer in a session with a node, whose policy or user must accept. `extensions` replaces those of the peer's hello.
+    static func joined(
+        to node: TestNode, name: String = "mallory", extensions: [HelloExtension]? = nil
+    ) async throws -> (raw: RawPeer, session: SessionID) {
+        let raw = try await RawPeer(to: node, name: name)
+        var hello = try raw.hello()
+        if let extensions { hello.extensions = extensions }
+        try await raw.prove(hello: hello)
+        return (raw, try await raw.join())
+    }
+
+    /// Creates a peer in a session with a new node, which accepts strangers and ignores how full the disk is.
+    static func joined(
+        extensions: [HelloExtension]? = nil, configure: (inout Node.Configuration) -> Void = { _ in }
+    ) async throws -> (raw: RawPeer, node: TestNode, session: SessionID) {
+        let node = try await TestNode("bob") {
+            $0.fromUnknown = .accept
+            $0.reserve = 0
+            configure(&$0)
+        }
+        let (raw, session) = try await Self.joined(to: node, extensions: extensions)
+        return (raw, node, session)
+    }
+
     /// Reconnects as the same peer, and names the session.
     func back(to node: TestNode, in session: SessionID) async throws -> RawPeer {
         let again = try await RawPeer(to: node, as: self.identity)
