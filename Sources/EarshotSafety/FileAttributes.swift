@@ -29,9 +29,7 @@ extension OpenFile {
     package func attributes() throws(FileError) -> FileAttributes {
         let status = try self.status()
         let (seconds, nanoseconds) = (status.modified.first ?? 0, status.modified.last ?? 0)
-        // Fewer bytes may also be allocated if the file system compresses, or allocates later.
-        let mayHaveHoles = status.allocated < status.size
-        let hole = mayHaveHoles ? earshot_seek_hole(self.descriptor, 0) : -1
+        let hole = status.mayHaveHoles ? earshot_seek_hole(self.descriptor, 0) : -1
         return FileAttributes(
             isExecutable: status.mode & 0o100 != 0, hasHoles: hole >= 0 && UInt64(hole) < status.size, seconds: Int64(seconds),
             nanoseconds: UInt32(clamping: nanoseconds))

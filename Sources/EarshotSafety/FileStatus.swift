@@ -4,8 +4,21 @@ import Glibc
 /// The kernel's status of a file (fstat(2)), as a value of our own: `struct stat` has no module that every target can import.
 package struct FileStatus: Sendable, Hashable {
     /// The kind of a file.
-    package enum Kind: Sendable, Hashable {
-        case regular, directory, namedPipe, socket, device, other
+    package enum Kind: Sendable, Hashable, CustomStringConvertible {
+        case regular, directory, link, namedPipe, socket, device, other
+
+        /// The kind as users read it.
+        package var description: String {
+            switch self {
+            case .regular: "an ordinary file"
+            case .directory: "a directory"
+            case .link: "a symbolic link"
+            case .namedPipe: "a named pipe"
+            case .socket: "a socket"
+            case .device: "a device"
+            case .other: "something else"
+            }
+        }
     }
 
     package let kind: Kind
@@ -33,6 +46,7 @@ package struct FileStatus: Sendable, Hashable {
             switch status.st_mode & S_IFMT {
             case S_IFREG: .regular
             case S_IFDIR: .directory
+            case S_IFLNK: .link
             case S_IFIFO: .namedPipe
             case S_IFSOCK: .socket
             case S_IFCHR, S_IFBLK: .device
@@ -58,9 +72,9 @@ package struct FileStatus: Sendable, Hashable {
     }
 
     /// Reads the status of the entry of that name in a directory, without following a link; `nil` with `errno` set if the kernel refuses.
-    init?(of name: SafeName, in directory: CInt) {
+    package init?(of name: UnsafePointer<CChar>, in directory: CInt) {
         var status = stat()
-        guard fstatat(directory, name.description, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+        guard fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
         self.init(status)
     }
 
@@ -82,6 +96,9 @@ package struct FileStatus: Sendable, Hashable {
             self.inode = inode
         }
     }
+
+    /// Whether fewer bytes are allocated than the size, so that some may be holes. The file system may also compress, or allocate later.
+    package var mayHaveHoles: Bool { self.allocated < self.size }
 
     /// The identity of the file.
     package var identity: Identity { Identity(device: self.device, inode: self.inode) }

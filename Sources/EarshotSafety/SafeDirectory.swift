@@ -116,7 +116,7 @@ package final class SafeDirectory: Sendable {
 
     /// Returns the kernel's status of the entry of that name, without following a link; `nil` if there is none.
     package func status(of name: SafeName) throws(FileError) -> FileStatus? {
-        if let status = FileStatus(of: name, in: self.descriptor) { return status }
+        if let status = FileStatus(of: name.description, in: self.descriptor) { return status }
         guard errno == ENOENT else { throw FileError("look at", self.subject(name)) }
         return nil
     }

@@ -10,7 +10,7 @@ package final class TreeReader {
     /// The entries of the tree.
     package let manifest: TreeManifest
     private let root: TreeRoot
-    private let identities: [TreeScanner.Identity]?
+    private let identities: [FileStatus.Identity]?
     private var current: Current?
 
     /// The file that was read last.
@@ -95,14 +95,13 @@ package final class TreeReader {
 
     private func isUnchanged(_ current: Current) -> Bool {
         guard let identities = self.identities else { return true }
-        guard let status = EntryStatus(descriptor: current.file.descriptor), status.kind == .file else { return false }
+        guard let status = FileStatus(descriptor: current.file.descriptor), status.kind == .regular else { return false }
         let size: UInt64 =
             switch current.entry.content {
             case .file(let size), .sparse(let size, _): size
             case .directory, .link: 0
             }
-        return TreeScanner.Identity(inode: status.inode, device: status.device) == identities[current.index] && status.size == size
-            && status.modified == current.entry.modified
+        return status.identity == identities[current.index] && status.size == size && status.entryTime == current.entry.modified
     }
 
     private func current(at position: UInt64) throws(TreeError) -> Current {

@@ -13,18 +13,12 @@ package struct TreeScanner {
         /// The entries of the directory.
         package let manifest: TreeManifest
         /// The identity of each entry's file; 0 for entries that are no files.
-        let identities: [Identity]
-    }
-
-    /// The identity by which a file is recognized.
-    package struct Identity: Sendable, Hashable {
-        let inode: UInt64
-        let device: UInt64
+        let identities: [FileStatus.Identity]
     }
 
     private let root: TreeRoot
     private var builder = TreeManifest.Builder()
-    private var identities: [Identity] = []
+    private var identities: [FileStatus.Identity] = []
     /// The directories that are still to be listed, with their paths.
     private var directories: [(index: Int, path: [UInt8])] = [(0, [])]
 
@@ -32,8 +26,9 @@ package struct TreeScanner {
     /// - Throws: `unreadable`, `unsupported`, `nameRejected`, `tooLarge`; `sourceChanged` if an entry is replaced meanwhile.
     package static func scan(_ directory: SafeDirectory) throws(TreeError) -> Scan {
         var scanner = TreeScanner(root: TreeRoot(directory))
-        guard let status = EntryStatus(descriptor: directory.descriptor) else { throw .unreadable(FileError("look at", directory.path)) }
-        try scanner.append(TreeEntry(parent: 0, name: [], mode: status.mode, modified: status.modified, content: .directory), status, [])
+        guard let status = FileStatus(descriptor: directory.descriptor) else { throw .unreadable(FileError("look at", directory.path)) }
+        let mode = status.entryMode { earshot_listed_group_rights(directory.descriptor) }
+        try scanner.append(TreeEntry(parent: 0, name: [], mode: mode, modified: status.entryTime, content: .directory), status, [])
         var next = 0
         while next < scanner.directories.count {
             let (index, path) = scanner.directories[next]
@@ -55,11 +50,11 @@ package struct TreeScanner {
         path.isEmpty ? root.directory.path : "\(root.directory.path)/\(String(decoding: path, as: UTF8.self))"
     }
 
-    private mutating func append(_ entry: TreeEntry, _ status: EntryStatus, _ path: [UInt8]) throws(TreeError) {
+    private mutating func append(_ entry: TreeEntry, _ status: FileStatus, _ path: [UInt8]) throws(TreeError) {
         // Calls no method on a copy of this scanner: it would share the arrays, and each entry would copy all earlier ones.
         let root = self.root
         try self.builder.append(entry, path: Self.shown(path, below: root))
-        self.identities.append(Identity(inode: status.inode, device: status.device))
+        self.identities.append(status.identity)
     }
 
     private mutating func list(_ index: Int, _ path: [UInt8]) throws(TreeError) {
@@ -94,37 +89,40 @@ package struct TreeScanner {
     }
 
     private mutating func look(at name: [UInt8], in directory: CInt, parent: Int, path: [UInt8]) throws(TreeError) {
-        guard let status = EntryStatus(of: name, in: directory) else {
+        guard let status = name.withCString({ FileStatus(of: $0, in: directory) }) else {
             throw errno == ENOENT ? .sourceChanged(path: self.shown(path)) : .unreadable(FileError("look at", self.shown(path)))
         }
+        let mode = status.entryMode { name.withCString { earshot_listed_group_rights_at(directory, $0) } }
         let content: TreeEntry.Content
         switch status.kind {
         case .directory:
             content = .directory
             self.directories.append((self.builder.count, path))
-        case .file:
-            content = try self.content(of: name, in: directory, status, path)
+        case .regular:
+            content = try self.content(of: name, in: directory, status, mode, path)
         case .link:
             content = .link(target: try self.target(of: name, in: directory, path))
-        case .other(let what):
-            throw .unsupported(path: self.shown(path), what: what)
+        case .namedPipe, .socket, .device, .other:
+            throw .unsupported(path: self.shown(path), what: "\(status.kind)")
         }
-        let entry = TreeEntry(parent: parent, name: name, mode: status.mode, modified: status.modified, content: content)
+        let entry = TreeEntry(parent: parent, name: name, mode: mode, modified: status.entryTime, content: content)
         try self.append(entry, status, path)
     }
 
     private func content(
-        of name: [UInt8], in directory: CInt, _ status: EntryStatus, _ path: [UInt8]
+        of name: [UInt8], in directory: CInt, _ status: FileStatus, _ mode: UInt16, _ path: [UInt8]
     ) throws(TreeError) -> TreeEntry.Content {
         // Checked now, rather than after half of the other entries have been sent.
-        if status.mode & 0o444 != 0o444, name.withCString({ faccessat(directory, $0, R_OK, AT_EACCESS) }) != 0 {
+        if mode & 0o444 != 0o444, name.withCString({ faccessat(directory, $0, R_OK, AT_EACCESS) }) != 0 {
             throw .unreadable(FileError("read", self.shown(path)))
         }
         guard status.mayHaveHoles || status.size == 0 else { return .file(size: status.size) }
         let descriptor = name.withCString { openat(directory, $0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) }
         guard descriptor >= 0 else { throw .unreadable(FileError("open", self.shown(path))) }
         let file = OpenFile(descriptor: descriptor, subject: self.shown(path))
-        guard let opened = EntryStatus(descriptor: descriptor), opened == status else { throw .sourceChanged(path: self.shown(path)) }
+        guard let opened = FileStatus(descriptor: descriptor), opened.identity == status.identity, opened.size == status.size,
+            opened.modified == status.modified
+        else { throw .sourceChanged(path: self.shown(path)) }
         try self.checkSize(of: file, path)
         guard status.size > 0 else { return .file(size: 0) }
         guard let extents = Self.extents(of: file, size: status.size) else { return .file(size: status.size) }

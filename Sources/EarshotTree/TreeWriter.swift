@@ -293,7 +293,7 @@ package final class TreeWriter {
         guard last > 0 else { return Position(index: 1, on: blocks) }
         var position = Position(index: last, on: blocks)
         position.isBegun = true
-        guard let status = Self.status(of: last, in: root, manifest), status.kind == .file else { return position }
+        guard let status = Self.status(of: last, in: root, manifest), status.kind == .regular else { return position }
         let data = manifest.data(of: last)
         let map = ExtentMap(manifest[last].content)
         let written = min(map.dataBefore(status.size), data.upperBound - data.lowerBound)
@@ -302,9 +302,9 @@ package final class TreeWriter {
         return position
     }
 
-    private static func status(of index: Int, in root: TreeRoot, _ manifest: TreeManifest) -> EntryStatus? {
+    private static func status(of index: Int, in root: TreeRoot, _ manifest: TreeManifest) -> FileStatus? {
         guard let directory = try? root.open(manifest.parent(of: index), of: manifest) else { return nil }
-        return EntryStatus(of: manifest[index].name, in: directory)
+        return manifest[index].name.withCString { FileStatus(of: $0, in: directory) }
     }
 }
 

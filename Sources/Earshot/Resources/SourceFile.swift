@@ -72,17 +72,8 @@ package final class SourceFile: ResourceSource {
     }
 
     private static func check(_ status: FileStatus, _ path: String) throws(EarshotError) {
-        let kind =
-            switch status.kind {
-            case .regular: String?.none
-            case .directory: "a directory"
-            case .namedPipe: "a named pipe"
-            case .socket: "a socket"
-            case .device: "a device"
-            case .other: "something else"
-            }
-        guard let kind else { return }
-        throw EarshotError(.invalidSource, "\(path.escapedForDisplay) is \(kind), not an ordinary file")
+        guard status.kind != .regular else { return }
+        throw EarshotError(.invalidSource, "\(path.escapedForDisplay) is \(status.kind), not an ordinary file")
     }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(EarshotError) -> Int {
