@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -56,4 +57,62 @@ int earshot_pipe(int ends[2], int capacity) {
     // Beyond what one user may have of it a pipe keeps its usual size, and is only slower.
     int size = fcntl(ends[1], F_SETPIPE_SZ, capacity);
     return size > 0 ? size : fcntl(ends[1], F_GETPIPE_SZ);
+}
+
+int earshot_receive_descriptor(int socket, int *descriptor) {
+    char byte;
+    struct iovec content = {.iov_base = &byte, .iov_len = 1};
+    // Two have room, so that one too many is noticed. The kernel closes those that have no room.
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+    } control;
+    struct msghdr message = {
+        .msg_iov = &content, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    ssize_t count;
+    do count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    while (count < 0 && errno == EINTR);
+    if (count < 0) return -1;
+    int received[2];
+    int number = 0;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+        size_t length = header->cmsg_len - CMSG_LEN(0);
+        for (size_t offset = 0; offset + sizeof(int) <= length && number < 2; offset += sizeof(int))
+            memcpy(&received[number++], CMSG_DATA(header) + offset, sizeof(int));
+    }
+    if (count == 1 && number == 1) {
+        *descriptor = received[0];
+        return 1;
+    }
+    for (int index = 0; index < number; index++) close(received[index]);
+    if (count == 1) return number;
+    errno = EPIPE;
+    return -1;
+}
+
+int earshot_send_descriptor(int socket, int descriptor) {
+    char byte = 0;
+    struct iovec content = {.iov_base = &byte, .iov_len = 1};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    memset(&control, 0, sizeof control);
+    struct msghdr message = {
+        .msg_iov = &content, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+    ssize_t count;
+    do count = sendmsg(socket, &message, MSG_NOSIGNAL);
+    while (count < 0 && errno == EINTR);
+    return count < 0 ? -1 : 0;
+}
+
+int earshot_is_readable(int descriptor) {
+    int flags = fcntl(descriptor, F_GETFL);
+    return flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_WRONLY;
 }

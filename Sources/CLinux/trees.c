@@ -1,6 +1,7 @@
 #include "trees.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/posix_acl.h>
@@ -15,7 +16,15 @@ int earshot_sync_file_system(int descriptor) { return syncfs(descriptor); }
 
 int64_t earshot_seek_data(int descriptor, int64_t offset) { return lseek(descriptor, offset, SEEK_DATA); }
 
-int64_t earshot_seek_hole(int descriptor, int64_t offset) { return lseek(descriptor, offset, SEEK_HOLE); }
+int64_t earshot_seek_hole(int descriptor, int64_t offset) {
+    // A caller's program may share the open file and its position.
+    off_t before = lseek(descriptor, 0, SEEK_CUR);
+    off_t hole = lseek(descriptor, offset, SEEK_HOLE);
+    int code = errno;
+    if (before >= 0) lseek(descriptor, before, SEEK_SET);
+    errno = code;
+    return hole;
+}
 
 // A list has few entries: one of the kernel's that does not fit is as good as none for its group.
 enum { LIST_SIZE = 4096 };

@@ -18,6 +18,16 @@ ssize_t earshot_send_file(int socket, int file, uint64_t offset, size_t count);
 /// send(2) without a signal; with `more`, the kernel waits for what follows before it sends a small segment.
 ssize_t earshot_send(int socket, const void *bytes, size_t count, int more);
 
+/// Receives one byte with its descriptors, which are close-on-exec (unix(7), SCM_RIGHTS). Returns how many descriptors came with the byte. If
+/// exactly one came, it is in `descriptor`; any other number is closed. Returns -1 with errno; at the connection's end, EPIPE.
+int earshot_receive_descriptor(int socket, int *descriptor);
+
+/// Sends one byte with a descriptor (unix(7), SCM_RIGHTS), without a signal. Returns 0, or -1 with errno.
+int earshot_send_descriptor(int socket, int descriptor);
+
+/// Whether the descriptor is open for reading (fcntl(2), F_GETFL). A descriptor that only names a file (O_PATH) is not.
+int earshot_is_readable(int descriptor);
+
 /// splice(2): moves at most `count` bytes between descriptors of which one is a pipe, within the kernel. Returns how many, 0 at the end, or -1
 /// with errno: EINVAL where a descriptor knows no such thing. A lost connection is EPIPE, and SIGPIPE where the process does not ignore
 /// it.

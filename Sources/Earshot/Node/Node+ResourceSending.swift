@@ -55,7 +55,7 @@ extension Node {
     ) async throws(EarshotError) -> [Resource] {
         if queue || shareID != nil { try self.core.checkQueue(adding: conversations.count) }
         // Opened once for all members, because a walk of a directory may take minutes.
-        let opened = try await SourceOpening.open(path)
+        let opened = try await SourceOpening.open(.path(path))
         guard file == nil || file == opened.identity else {
             throw EarshotError(
                 .invalidSource,
@@ -107,18 +107,54 @@ extension Node {
             attributes: attributes)
         let source = try BodySource(size: size, digest: digest == .sha256 ? .sha256 : .xxh3)
         self.openedSources[draft.id] = OpenedContent(.body(source))
+        return [try await self.sendOfCaller(draft) { ended in await Self.forward(ThrowingBytes(body), to: source.feed, until: ended) }]
+    }
+
+    /// Sends a file that the caller holds open, as the resource `id`, and returns when the peer has published it. If the connection is lost,
+    /// the transfer resumes when the peer returns within `resourceResumeTime`. If the caller's task is cancelled, so is the transfer. `began`
+    /// is called with the first row.
+    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `invalid-source` if it is not a regular file that is open for reading;
+    ///   `name-rejected`; the error that ended the transfer.
+    package func sendResource(
+        to names: [String], file: HeldFile, as id: ResourceID, digest: Resource.Digest,
+        began: @Sendable (Resource) async -> Void
+    ) async throws(EarshotError) -> [Resource] {
+        try Self.check(file.name, 0)
+        guard !self.core.areStreamsOver else { throw Self.stopping }
+        let peer = try self.only(try self.recipients(names))
+        let source = try await SourceOpening.open(.file(file)).source
+        let draft = ResourceDraft(
+            id: id, to: Conversation(with: peer), name: file.name, kind: .file, size: source.size, source: .held, stamp: source.stamp,
+            digest: digest)
+        self.openedSources[id] = OpenedContent(.source(source))
+        self.heldFiles[id] = file
+        defer {
+            self.openedSources[id] = nil
+            self.heldFiles[id] = nil
+        }
+        let row = try await self.sendOfCaller(draft) { ended in
+            if let row = try? self.resource(id) { await began(row) }
+            return await ended.value()
+        }
+        return [row]
+    }
+
+    /// Sends a resource whose bytes are the caller's, and returns its row when it is completed. `finish` returns the result of `ended`.
+    private func sendOfCaller(
+        _ draft: ResourceDraft, _ finish: (OneShot<Result<Resource, EarshotError>>) async -> Result<Resource, EarshotError>
+    ) async throws(EarshotError) -> Resource {
         let ended = OneShot<Result<Resource, EarshotError>>()
         self.call(.resource(.sendBody(draft))) { answer in
             ended.settle(Result { () throws(EarshotError) in try answer.resource })
         }
         let final = await withTaskCancellationHandler {
-            await Self.forward(ThrowingBytes(body), to: source.feed, until: ended)
+            await finish(ended)
         } onCancel: {
             self.input.yield(.core(.transfer(draft.id, .abandoned)))
         }
         let row = try final.get()
         if row.state != .completed { throw EarshotError(row.error ?? .unavailable, row.errorMessage ?? "the transfer failed") }
-        return [row]
+        return row
     }
 
     /// Stores a body in the spool, and sends it from there like a path with `queue`. When this returns, the body is on disk.
@@ -167,6 +203,26 @@ extension Node {
         return try await self.keep(body, for: conversations, shareID: .random(), queue: queue)
     }
 
+    /// Stores a file that the caller holds open in the spool, and sends it from there like a path with `queue`.
+    /// - Throws: as ``queueResource(to:name:kind:size:digest:body:)``; `invalid-source`; `source-changed`.
+    package func queueResource(
+        to names: [String], file: HeldFile, digest: Resource.Digest
+    ) async throws(EarshotError) -> [Resource] {
+        try Self.check(file.name, 0)
+        let peer = try self.only(try self.core.recipients(names))
+        return try await self.keep(try await KeptBody(file, digest), for: [Conversation(with: peer)], shareID: nil, queue: true)
+    }
+
+    /// Stores a file that the caller holds open in the spool, and sends it from there to a group.
+    /// - Throws: as ``queueResource(to:file:digest:)``.
+    package func sendResource(
+        toGroup group: String, file: HeldFile, digest: Resource.Digest, queue: Bool
+    ) async throws(EarshotError) -> [Resource] {
+        try Self.check(file.name, 0)
+        let conversations = try self.core.conversations(inGroup: group)
+        return try await self.keep(try await KeptBody(file, digest), for: conversations, shareID: .random(), queue: queue)
+    }
+
     /// A body that is stored before it is sent.
     private struct KeptBody {
         let name: String
@@ -175,6 +231,44 @@ extension Node {
         let digest: Resource.Digest
         let attributes: FileAttributes?
         let pieces: any AsyncSequence<ByteBuffer, any Error> & Sendable
+
+        init(
+            name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, attributes: FileAttributes?,
+            pieces: any AsyncSequence<ByteBuffer, any Error> & Sendable
+        ) {
+            self.name = name
+            self.kind = kind
+            self.size = size
+            self.digest = digest
+            self.attributes = attributes
+            self.pieces = pieces
+        }
+
+        /// The content of an open file.
+        init(_ file: HeldFile, _ digest: Resource.Digest) async throws(EarshotError) {
+            let source = try await SourceOpening.open(.file(file)).source
+            self.init(
+                name: file.name, kind: .file, size: source.size, digest: digest, attributes: source.attributes,
+                pieces: ThrowingBytes(SourceBytes(content: try SourceContent(source))))
+        }
+    }
+
+    /// The bytes of a source, from its beginning to its end, where it is checked that it has not changed.
+    private struct SourceBytes: AsyncSequence, AsyncIteratorProtocol, Sendable {
+        let content: SourceContent
+        private var offset: UInt64 = 0
+
+        init(content: SourceContent) { self.content = content }
+
+        func makeAsyncIterator() -> Self { self }
+
+        mutating func next() async throws(EarshotError) -> ByteBuffer? {
+            let piece = try await self.content.read(at: self.offset, count: Spool.readLimit)
+            self.offset += UInt64(piece.readableBytes)
+            guard piece.readableBytes == 0 else { return piece }
+            _ = try await self.content.finish(.xxh3)
+            return nil
+        }
     }
 
     private func keep(

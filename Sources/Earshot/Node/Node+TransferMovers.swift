@@ -84,7 +84,8 @@ extension Node {
         let (orders, continuation) = AsyncStream.makeStream(of: UploadJob.Order.self)
         let state = TransferMoverState()
         self.transferMovers[row.id] = TransferMover(peer: row.peerID, orders: .upload(continuation), state: state)
-        let job = UploadJob(row: row, source: source, spool: self.spool, state: state, report: self.reporter(of: row.id))
+        let job = UploadJob(
+            row: row, source: source, held: self.heldFiles[row.id], spool: self.spool, state: state, report: self.reporter(of: row.id))
         let opened = self.openedSources.removeValue(forKey: row.id)?.take()
         self.spawn { await job.run(orders, opened) }
     }
@@ -119,7 +120,7 @@ extension Node {
 
     private func discard(_ id: ResourceID, _ source: StoredTransfer.Source) {
         switch source {
-        case .path, .body: self.openedSources[id] = nil
+        case .path, .body, .held: self.openedSources[id] = nil
         case .spool:
             self.openedSources[id] = nil
             self.spawn { [spool] in await spool.dropOutgoing(id) }

@@ -81,6 +81,8 @@ public actor Node {
     var transferMovers: [ResourceID: TransferMover] = [:]
     /// Content that was opened for callers. The first transfer that starts takes it.
     var openedSources: [ResourceID: OpenedContent] = [:]
+    /// The files that callers hold open for transfers under way.
+    var heldFiles: [ResourceID: HeldFile] = [:]
     /// Rows to be written, one transaction per batch. The last batch stays open until other work that may concern the same rows is queued.
     var rowBatches: Deque<RowBatch> = []
     var isRowBatchOpen = false

@@ -19,16 +19,25 @@ package final class SourceFile: ResourceSource {
     ///
     /// - Throws: `invalid-source` if it is not a readable regular file, and `name-rejected` if its name is not valid as a file name
     ///   elsewhere.
-    package init(path: String) throws(EarshotError) {
-        self.name = try Self.name(path)
-        self.file = try Self.open(path)
+    package convenience init(path: String) throws(EarshotError) {
+        let name = try Self.name(path)
+        try self.init(try Self.open(path), name: name)
+    }
+
+    /// Takes an open file for sending.
+    ///
+    /// - Throws: `invalid-source` if it is not a regular file, or is not open for reading.
+    init(_ file: OpenFile, name: String) throws(EarshotError) {
+        self.name = name
+        self.file = file
         do {
             let status = try self.file.status()
-            try Self.check(status, path)
+            try Self.check(status, file.subject)
             guard try self.file.hasReportedSize(status) else {
                 throw EarshotError(
                     .invalidSource,
-                    "\(path.escapedForDisplay) has another size than it reports, as files in /proc have; send its content as a body")
+                    "\(file.subject.escapedForDisplay) has another size than it reports, as files in /proc have; send its content as a body"
+                )
             }
             self.size = status.size
             self.attributes = try self.file.attributes()

@@ -1,7 +1,7 @@
-internal import EarshotSafety
+package import EarshotSafety
 internal import Synchronization
 
-/// Opens sources, each path on a temporary thread. Walking a large directory takes a while, and a path on a server that is gone may block
+/// Opens sources, each on a temporary thread. Walking a large directory takes a while, and a path on a server that is gone may block
 /// forever. Neither delays other paths.
 ///
 /// A thread that waits for such a server cannot be ended. The number of threads is therefore limited, and so is the number for one path,
@@ -20,69 +20,76 @@ final class SourceOpening: Sendable {
         let identity: FileStatus.Identity
     }
 
-    /// A path and its waiting caller.
+    /// The place of a source.
+    enum Place: Sendable, Hashable {
+        case path(String)
+        /// A file that is open already, and is examined.
+        case file(HeldFile)
+    }
+
+    /// A place and its waiting caller.
     private struct Request: Sendable {
-        let path: String
+        let place: Place
         let answer: CheckedContinuation<Result<Opened, EarshotError>, Never>
     }
 
     private struct State {
         /// The number of paths that are being opened.
         var count = 0
-        /// The number of threads by path. No entry is 0.
-        var counts: [String: Int] = [:]
+        /// The number of threads by place. No entry is 0.
+        var counts: [Place: Int] = [:]
         /// Waiting requests, in order.
         var waiting: [Request] = []
 
         /// Starts a request. Returns `false` if it has to wait.
         mutating func begin(_ request: Request) -> Bool {
-            guard self.hasRoom(for: request.path) else {
+            guard self.hasRoom(for: request.place) else {
                 self.waiting.append(request)
                 return false
             }
-            self.take(request.path)
+            self.take(request.place)
             return true
         }
 
         /// Ends a request. Returns the waiting request that starts instead; there is never room for two.
-        mutating func end(_ path: String) -> Request? {
+        mutating func end(_ place: Place) -> Request? {
             self.count -= 1
-            let left = (self.counts[path] ?? 1) - 1
-            self.counts[path] = left > 0 ? left : nil
-            guard let index = self.waiting.firstIndex(where: { self.hasRoom(for: $0.path) }) else { return nil }
+            let left = (self.counts[place] ?? 1) - 1
+            self.counts[place] = left > 0 ? left : nil
+            guard let index = self.waiting.firstIndex(where: { self.hasRoom(for: $0.place) }) else { return nil }
             let next = self.waiting.remove(at: index)
-            self.take(next.path)
+            self.take(next.place)
             return next
         }
 
-        private func hasRoom(for path: String) -> Bool {
-            self.count < SourceOpening.limit && self.counts[path, default: 0] < SourceOpening.pathLimit
+        private func hasRoom(for place: Place) -> Bool {
+            self.count < SourceOpening.limit && self.counts[place, default: 0] < SourceOpening.pathLimit
         }
 
-        private mutating func take(_ path: String) {
+        private mutating func take(_ place: Place) {
             self.count += 1
-            self.counts[path, default: 0] += 1
+            self.counts[place, default: 0] += 1
         }
     }
 
-    private static let shared = SourceOpening { (path: String) throws(EarshotError) -> Opened in try SourceOpening.opened(path) }
+    private static let shared = SourceOpening { (place: Place) throws(EarshotError) -> Opened in try SourceOpening.opened(place) }
 
     private let state = Mutex(State())
-    private let look: @Sendable (String) throws(EarshotError) -> Opened
+    private let look: @Sendable (Place) throws(EarshotError) -> Opened
 
     /// Creates an opener with `look`, which opens a path and may block.
-    init(_ look: @escaping @Sendable (String) throws(EarshotError) -> Opened) {
+    init(_ look: @escaping @Sendable (Place) throws(EarshotError) -> Opened) {
         self.look = look
     }
 
     /// Opens a file or a directory.
     /// - Throws: `invalid-source` if it is neither or cannot be read; `name-rejected`; as `TreeSource`; `unavailable` without a thread.
-    static func open(_ path: String) async throws(EarshotError) -> Opened { try await Self.shared.open(path) }
+    static func open(_ place: Place) async throws(EarshotError) -> Opened { try await Self.shared.open(place) }
 
-    /// Opens a path with `look`.
-    func open(_ path: String) async throws(EarshotError) -> Opened {
+    /// Opens a place with `look`.
+    func open(_ place: Place) async throws(EarshotError) -> Opened {
         let result = await withCheckedContinuation { (answer: CheckedContinuation<Result<Opened, EarshotError>, Never>) in
-            let request = Request(path: path, answer: answer)
+            let request = Request(place: place, answer: answer)
             if self.state.withLock({ $0.begin(request) }) { self.start(request) }
         }
         return try result.get()
@@ -100,7 +107,7 @@ final class SourceOpening: Sendable {
                 thread.stop()
                 return
             } catch {
-                next = self.state.withLock { $0.end(request.path) }
+                next = self.state.withLock { $0.end(request.place) }
                 request.answer.resume(returning: .failure(error))
             }
         }
@@ -110,13 +117,20 @@ final class SourceOpening: Sendable {
     private func work(_ first: Request) {
         var next: Request? = first
         while let request = next {
-            let result = Result { () throws(EarshotError) in try self.look(request.path) }
-            next = self.state.withLock { $0.end(request.path) }
+            let result = Result { () throws(EarshotError) in try self.look(request.place) }
+            next = self.state.withLock { $0.end(request.place) }
             request.answer.resume(returning: result)
         }
     }
 
-    private static func opened(_ path: String) throws(EarshotError) -> Opened {
+    private static func opened(_ place: Place) throws(EarshotError) -> Opened {
+        let path: String
+        switch place {
+        case .path(let name): path = name
+        case .file(let held):
+            let file = try SourceFile(held.file, name: held.name)
+            return Opened(source: file, name: file.name, kind: .file, identity: file.identity)
+        }
         guard !path.utf8.contains(0), FileStatus(path: path)?.kind == .directory else {
             let file = try SourceFile(path: path)
             return Opened(source: file, name: file.name, kind: .file, identity: file.identity)
@@ -124,4 +138,19 @@ final class SourceOpening: Sendable {
         let tree = try TreeSource(path: path)
         return Opened(source: tree, name: tree.name, kind: .directory, identity: tree.identity)
     }
+}
+
+/// An open file that the daemon received from a caller, with its name for the receiver.
+package final class HeldFile: Sendable, Hashable {
+    let file: OpenFile
+    let name: String
+
+    package init(_ file: OpenFile, name: String) {
+        self.file = file
+        self.name = name
+    }
+
+    package static func == (first: HeldFile, second: HeldFile) -> Bool { first === second }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

@@ -15,6 +15,8 @@ struct UploadJob: Sendable {
 
     let row: Resource
     let source: StoredTransfer.Source
+    /// The file that the caller holds open, if that is the source.
+    let held: HeldFile?
     let spool: Spool
     let state: TransferMoverState
     let report: @Sendable (TransferReport) -> Void
@@ -90,12 +92,15 @@ struct UploadJob: Sendable {
         switch self.source {
         case .path:
             guard let path = self.row.path else { break }
-            let opened = try await SourceOpening.open(path)
+            let opened = try await SourceOpening.open(.path(path))
             guard opened.kind == self.row.kind else {
                 throw EarshotError(.sourceChanged, "\(path.escapedForDisplay) is no \(self.row.kind.rawValue) any more; send it again")
             }
             return try SourceContent(opened.source)
         case .spool: return try SourceContent(try await self.spool.outgoingSource(self.row.id))
+        case .held:
+            guard let held = self.held else { break }
+            return try SourceContent(try await SourceOpening.open(.file(held)).source)
         case .body, .none: break
         }
         throw EarshotError(.unavailable, "a body that was streamed in cannot be read twice; send it again")

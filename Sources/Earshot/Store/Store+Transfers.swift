@@ -61,10 +61,15 @@ extension Store {
             SELECT ?, ?, ?, ?, ?, ?, 0, ? WHERE EXISTS (SELECT 1 FROM resources WHERE id = ?)
             """,
             [
-                .blob(transfer.id.bytes), .text(transfer.source.rawValue), .text(transfer.stamp), .integer(Int64(transfer.digest.rawValue)),
+                .blob(transfer.id.bytes), .text(Self.source(transfer)), .text(transfer.stamp), .integer(Int64(transfer.digest.rawValue)),
                 .integer(transfer.isQueued ? 1 : 0), .integer(transfer.isTaken ? 1 : 0),
                 .integer(Self.milliseconds(transfer.expiry.date)), .blob(transfer.id.bytes),
             ])
+    }
+
+    /// After a restart, a file that a caller held open is gone like a body. Earlier versions know no other word for it.
+    private static func source(_ transfer: StoredTransfer) -> String {
+        (transfer.source == .held ? StoredTransfer.Source.body : transfer.source).rawValue
     }
 
     func loadTransfers() throws(SQLiteError) -> [StoredTransfer] {

@@ -25,7 +25,7 @@ extension NodeCore {
         self.commit(.queued(records, call), records.flatMap(\.operations))
     }
 
-    /// Sends a body that the caller supplies. The caller is answered at the end of the transfer.
+    /// Sends a body that the caller supplies, or a file that it holds open. The caller is answered at the end of the transfer.
     mutating func sendBody(_ draft: ResourceDraft, _ call: CallID) {
         guard !self.isStopping, !self.streams.isOver else { return self.answer(call, .failure(.stopping)) }
         var record = self.record(draft)
@@ -247,9 +247,9 @@ extension NodeCore {
 
     // MARK: Ending
 
-    /// Ends transfers of callers' bodies because the daemon is about to stop: their open connections would delay the stop.
+    /// Ends transfers of callers' bodies and open files because the daemon is about to stop: their connections would delay the stop.
     mutating func endBodies() {
-        for id in self.transfers.ids(.openOutgoing) where self.transfers[id]?.stored?.source == .body {
+        for id in self.transfers.ids(.openOutgoing) where self.transfers[id]?.stored?.source.isOfCaller == true {
             self.endTransfer(id, EarshotError.stopping.code, EarshotError.stopping.message, told: TransferFailure(.stopping).told)
         }
     }
@@ -258,7 +258,7 @@ extension NodeCore {
     mutating func abandonUpload(_ id: ResourceID) {
         guard let row = self.transfers[id]?.row else { return }
         self.endTransfer(
-            id, .cancelled, "the body was cut off after \(row.transferred) of \(row.size) bytes",
+            id, .cancelled, "its caller left after \(row.transferred) of \(row.size) bytes",
             told: Refusal(code: .cancelled, explanation: "its sender has gone"))
     }
 }

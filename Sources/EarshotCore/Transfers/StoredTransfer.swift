@@ -10,8 +10,19 @@ package struct StoredTransfer: Sendable, Hashable, Identifiable {
         case spool
         /// A body that is streamed and cannot be read again. If it is interrupted, the receiver is told to drop its content.
         case body
+        /// A file that the caller holds open. It can be read again until the caller leaves. The store knows it as a body, because a
+        /// restart loses it.
+        case held
         /// None: the transfer is incoming.
         case none
+
+        /// Whether the bytes are the caller's, and gone when it leaves.
+        package var isOfCaller: Bool {
+            switch self {
+            case .body, .held: true
+            case .path, .spool, .none: false
+            }
+        }
     }
 
     package let id: ResourceID
@@ -43,7 +54,7 @@ package struct StoredTransfer: Sendable, Hashable, Identifiable {
     /// Whether the transfer can resume from where it was interrupted.
     package var isResumable: Bool {
         switch self.source {
-        case .path, .spool, .none: true
+        case .path, .spool, .held, .none: true
         case .body: false
         }
     }

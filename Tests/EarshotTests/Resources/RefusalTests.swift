@@ -44,7 +44,7 @@ import Testing
         try #require(mkfifo("\(place)/directory/fifo", 0o600) == 0)
         try #require(symlink("nowhere", "\(place)/dangling") == 0)
         for path in ["\(place)/fifo", "\(place)/directory", "\(place)/dangling", "\(place)/none", "/proc/version", "\(place)/fifo/x"] {
-            let error = await #expect(throws: EarshotError.self) { _ = try await SourceOpening.open(path) }
+            let error = await #expect(throws: EarshotError.self) { _ = try await SourceOpening.open(.path(path)) }
             guard let error else { continue }
             let refusal = Refusal(error)
             #expect(Self.isSilent(refusal), "\(path): \(refusal.explanation)")

@@ -38,7 +38,8 @@ import Testing
 
     /// Creates an opener that fails, and that asks the server for paths beginning with `silent`.
     private func opening(_ server: Server) -> SourceOpening {
-        SourceOpening { (path: String) throws(EarshotError) -> SourceOpening.Opened in
+        SourceOpening { (place: SourceOpening.Place) throws(EarshotError) -> SourceOpening.Opened in
+            guard case .path(let path) = place else { throw EarshotError(.invalidSource, "no file") }
             if path.hasPrefix("silent") { server.wait() }
             throw EarshotError(.invalidSource, "no \(path)")
         }
@@ -46,7 +47,7 @@ import Testing
 
     private static func message(_ opening: SourceOpening, _ path: String) async -> String {
         do {
-            return try await opening.open(path).name
+            return try await opening.open(.path(path)).name
         } catch {
             return error.message
         }
@@ -55,13 +56,13 @@ import Testing
     @Test func whatAPathLeadsTo() async throws {
         let directory = try StateDirectory()
         try Data("abc".utf8).write(to: URL(fileURLWithPath: "\(directory.path)/file"))
-        let file = try await SourceOpening.open("\(directory.path)/file")
+        let file = try await SourceOpening.open(.path("\(directory.path)/file"))
         #expect(file.kind == .file && file.name == "file" && file.source.size == 3)
         try FileManager.default.createDirectory(atPath: "\(directory.path)/tree", withIntermediateDirectories: false)
-        let tree = try await SourceOpening.open("\(directory.path)/tree")
+        let tree = try await SourceOpening.open(.path("\(directory.path)/tree"))
         #expect(tree.kind == .directory && tree.name == "tree")
         for path in ["\(directory.path)/missing", "/dev/null", "/a\0b/c"] {
-            let error = await #expect(throws: EarshotError.self) { _ = try await SourceOpening.open(path) }
+            let error = await #expect(throws: EarshotError.self) { _ = try await SourceOpening.open(.path(path)) }
             #expect(error?.code == .invalidSource, "\(path)")
         }
     }
