@@ -240,6 +240,9 @@ def python(scene):
 
     until("the program hears of a message", hears)
     running.interrupt()
+    program = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
+    (scene.home("alice") / "pass.py").write_text(program.replace("/run/earshot/earshot.sock", path))
+    scene.run("alice", "python3 pass.py", says="'state': 'completed'")
 
 
 def settings(scene):

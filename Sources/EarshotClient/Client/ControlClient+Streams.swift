@@ -48,7 +48,7 @@ extension ControlClient {
     }
 
     /// Runs blocking work on a thread. If the task is cancelled meanwhile, the connection that the thread watches is shut down.
-    fileprivate static func onThread<Value: Sendable>(
+    static func onThread<Value: Sendable>(
         _ work: @escaping @Sendable (Interruption) throws(ControlError) -> Value
     ) async throws(ControlError) -> Value {
         let interruption = Interruption()
@@ -70,7 +70,7 @@ extension ControlClient {
 }
 
 /// Shuts down the connection of a thread when the thread's task is cancelled.
-private final class Interruption: Sendable {
+final class Interruption: Sendable {
     private struct State {
         var socket: StreamSocket?
         var isCancelled = false

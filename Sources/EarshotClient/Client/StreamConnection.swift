@@ -59,9 +59,11 @@ final class StreamConnection {
 
     // MARK: Sending
 
-    /// Writes a request's head; with `chunks`, a chunked body follows. If the daemon has gone, reading the answer reports that.
-    func send(_ method: String, _ path: String, chunks: Bool) throws(ControlError) {
-        var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nUser-Agent: earshot/\(EarshotVersion.current)\r\nConnection: close\r\n"
+    /// Writes a request's head; with `chunks`, a chunked body follows. `upgrade` names the protocol that follows the answer 101. If the
+    /// daemon has gone, reading the answer reports that.
+    func send(_ method: String, _ path: String, chunks: Bool = false, upgrade: String? = nil) throws(ControlError) {
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nUser-Agent: earshot/\(EarshotVersion.current)\r\n"
+        head += upgrade.map { "Connection: Upgrade\r\nUpgrade: \($0)\r\n" } ?? "Connection: close\r\n"
         if chunks { head += "Content-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n" }
         // If the other side answered before the request, reading that answer shows that it is not the daemon.
         _ = try self.write("\(head)\r\n", more: false)
@@ -97,6 +99,13 @@ final class StreamConnection {
                     return
                 }
             }
+        }
+    }
+
+    /// Passes a descriptor with one byte. If the daemon has gone, reading the answer reports that.
+    func pass(_ descriptor: CInt) {
+        while earshot_send_descriptor(self.descriptor, descriptor) != 0 {
+            guard errno == EAGAIN, self.waits(for: self.descriptor, POLLOUT) else { return }
         }
     }
 
@@ -141,6 +150,20 @@ final class StreamConnection {
             guard let answer = StreamAnswer(self.buffer) else { throw .malformed("the daemon's answer is not HTTP") }
             self.buffer.clear()
             if answer.status != 100 { return answer }
+        }
+    }
+
+    /// Receives a line of an answer that is lines, without its end.
+    /// - Throws: `lost`, `malformed`.
+    func receiveLine() throws(ControlError) -> [UInt8] {
+        while true {
+            if let end = self.buffer.readableBytesView.firstIndex(of: UInt8(ascii: "\n")) {
+                let line = self.buffer.readBytes(length: end - self.buffer.readerIndex) ?? []
+                self.buffer.moveReaderIndex(forwardBy: 1)
+                return line
+            }
+            guard self.buffer.readableBytes <= ControlClient.answerLimit else { throw .malformed("the daemon's line has no end") }
+            try self.receive(Self.lineLimit, flags: 0)
         }
     }
 

@@ -11,6 +11,7 @@ struct APIContext: RequestContext {
         let channel: any Channel
         let caller: Caller
         let isHead: Bool
+        let moved: MovedConnections
         let logger: Logger
     }
 
@@ -19,12 +20,15 @@ struct APIContext: RequestContext {
     let channel: any Channel
     /// Whether the request is a HEAD, so that nobody reads the answer's body.
     let isHead: Bool
+    /// The connections that have left the server's event loops.
+    let moved: MovedConnections
 
     init(source: Source) {
         self.coreContext = .init(source: source)
         self.caller = source.caller
         self.channel = source.channel
         self.isHead = source.isHead
+        self.moved = source.moved
     }
 
     /// Returns a parameter of the path, percent-decoded.

@@ -152,7 +152,9 @@ struct ControlChannel: ServerChildChannel {
         }
         let channel = HTTP1Channel(
             responder: { request, writer, channel in
-                let context = APIContext(source: .init(channel: channel, caller: caller, isHead: request.method == .head, logger: logger))
+                let context = APIContext(
+                    source: .init(
+                        channel: channel, caller: caller, isHead: request.method == .head, moved: self.moved, logger: logger))
                 try await self.respond(to: request, context, isAdmitted: isAdmitted, writer)
             }, configuration: self.configuration)
         await channel.handle(value: http, logger: logger)
@@ -173,6 +175,8 @@ struct ControlChannel: ServerChildChannel {
                 try await writer.writeInformationalHead(HTTPResponse(status: .continue))
             }
             response = try await self.responder.respond(to: Self.routed(request), context: context)
+        } catch is DescriptorConnection.Taken {
+            return self.requests.count(HTTPResponse.Status.switchingProtocols.code)
         } catch {
             return try await self.write(Self.problem(for: error, request, context), request, context, writer)
         }

@@ -121,24 +121,45 @@ struct ResourcesRoutes: Sendable {
         return digest
     }
 
-    /// Sends the body as a file: directly, at the receiver's pace; or, with `queue`, after the daemon has stored it.
-    private func sendBody(_ request: Request, _ context: APIContext) async throws -> Response {
-        do {
-            let query = try Query(request)
+    /// The parameters of a file that the caller sends as a body or as a descriptor.
+    private struct Parameters {
+        let recipients: Recipients
+        let name: String
+        let kind: Resource.Kind
+        let queue: Bool
+        let digest: Resource.Digest
+
+        init(_ query: Query) throws {
             let named = query.all("to")
-            let recipients = try Recipients(
+            self.recipients = try Recipients(
                 to: named.isEmpty ? nil : named, group: try query.text("group"),
                 otherwise: APIProblem(.invalidParameter, "'to' is missing in the query; name the peer"))
             guard let name = try query.text("name") else {
                 throw APIProblem(.invalidParameter, "'name' is missing in the query; name the file")
             }
+            self.name = name
             let kind = try query.text("kind") ?? Resource.Kind.file.rawValue
             guard let kind = Resource.Kind(rawValue: kind) else {
                 throw APIProblem(.invalidParameter, "'kind' in the query is file or directory, not \(kind.escapedForDisplay)")
             }
-            let queue = try query.flag("queue")
-            let digest = try Self.digest(try query.text("digest"))
+            self.kind = kind
+            self.queue = try query.flag("queue")
+            self.digest = try ResourcesRoutes.digest(try query.text("digest"))
+        }
+    }
+
+    /// Sends the body as a file: directly, at the receiver's pace; or, with `queue`, after the daemon has stored it.
+    private func sendBody(_ request: Request, _ context: APIContext) async throws -> Response {
+        do {
+            let query = try Query(request)
+            let parameters = try Parameters(query)
             let length = request.headers[.contentLength].flatMap { UInt64($0) }
+            if DescriptorConnection.isWanted(by: request.head) {
+                guard length ?? 0 == 0, request.headers[.transferEncoding] == nil else {
+                    throw APIProblem(.invalidParameter, "a request that passes a descriptor has no body")
+                }
+                try await self.sendFile(parameters, context)
+            }
             guard let size = try query.number("size", 0...WireLimits.resourceSize) ?? length else {
                 throw APIProblem(
                     .invalidParameter, "the size is unknown; send a Content-Length, or 'size' in the query", status: .lengthRequired)
@@ -147,12 +168,13 @@ struct ResourcesRoutes: Sendable {
                 throw APIProblem(.invalidParameter, "'size' in the query and the Content-Length differ; send one of them")
             }
             let attributes = try ControlAPI.FileAttributes(query)?.onDisk
-            guard attributes == nil || kind == .file else {
+            guard attributes == nil || parameters.kind == .file else {
                 throw APIProblem(.invalidParameter, "'modified' in the query is of a file; a directory's tree has the times of its entries")
             }
+            let (name, kind, digest, queue) = (parameters.name, parameters.kind, parameters.digest, parameters.queue)
             let resources = try await ClientPresence.required(on: context.channel) {
                 let node = self.api.node
-                switch recipients {
+                switch parameters.recipients {
                 case .group(let group):
                     return try await node.sendResource(
                         toGroup: group, name: name, kind: kind, size: size, digest: digest, attributes: attributes, queue: queue,
@@ -166,13 +188,62 @@ struct ResourcesRoutes: Sendable {
                 }
             }
             // The daemon has stored the file, but the receivers do not have it yet.
-            let isKept = if case .group = recipients { true } else { queue }
+            let isKept = if case .group = parameters.recipients { true } else { queue }
             return try Self.list(resources, status: isKept ? .accepted : .ok)
+        } catch let taken as DescriptorConnection.Taken {
+            throw taken
         } catch {
             // The rest of the body may be unread and very long.
             var problem = APIProblem(error)
             problem.closesConnection = true
             throw problem
+        }
+    }
+
+    /// Sends a file that the caller opened and passes as a descriptor. The daemon can read it again, so that the transfer survives a lost
+    /// connection to the peer. With `queue`, or to a group, it is sent like a body: from a copy.
+    private func sendFile(_ parameters: Parameters, _ context: APIContext) async throws -> Never {
+        guard parameters.kind == .file else {
+            throw APIProblem(.invalidParameter, "only a file can be passed as a descriptor; send a directory as a body")
+        }
+        let (node, digest, queue) = (self.api.node, parameters.digest, parameters.queue)
+        try await DescriptorConnection.receive(context, subject: parameters.name) { file, connection in
+            let held = HeldFile(file, name: parameters.name)
+            let resources: [Resource]
+            switch parameters.recipients {
+            case .group(let group): resources = try await node.sendResource(toGroup: group, file: held, digest: digest, queue: queue)
+            case .peers(let peers) where queue: resources = try await node.queueResource(to: peers, file: held, digest: digest)
+            case .peers(let peers):
+                let id = ResourceID.random()
+                resources = try await Self.telling(of: id, node, connection) {
+                    try await node.sendResource(to: peers, file: held, as: id, digest: digest) { row in
+                        try? await connection.tell(ControlAPI.DescriptorLine(resource: ControlAPI.Resource(row)))
+                    }
+                }
+            }
+            return ControlAPI.DescriptorLine(resources: resources.map(ControlAPI.Resource.init))
+        }
+    }
+
+    /// Runs `send`, and tells the client of the transfer's progress meanwhile.
+    private static func telling(
+        of id: ResourceID, _ node: Node, _ connection: DescriptorConnection,
+        _ send: @escaping @Sendable () async throws -> [Resource]
+    ) async throws -> [Resource] {
+        let events = node.events.subscribe()
+        return try await withThrowingTaskGroup(of: [Resource]?.self) { group in
+            group.addTask { try await send() }
+            group.addTask {
+                for await event in events {
+                    guard case .resourceProgress(let row) = event.kind, row.id == id else { continue }
+                    // The client's end also ends the transfer.
+                    guard (try? await connection.tell(ControlAPI.DescriptorLine(resource: ControlAPI.Resource(row)))) != nil else { break }
+                }
+                return nil
+            }
+            defer { group.cancelAll() }
+            while let result = try await group.next() { if let result { return result } }
+            throw CancellationError()
         }
     }
 

@@ -1,0 +1,35 @@
+/// Calls that pass an open descriptor over the daemon's socket (unix(7), `SCM_RIGHTS`).
+extension ControlClient {
+    /// `POST /v1/resources` with an open file, which the daemon reads with no other right than this. Answers when the receiver has the
+    /// content; with `queue`, or for a group, when the daemon has a copy.
+    ///
+    /// `descriptor` is a regular file that is open for reading. Its position does not matter and does not change. It stays the caller's, and
+    /// may be closed when this returns.
+    ///
+    /// If the connection to the peer is lost, the transfer resumes when the peer returns. If the task is cancelled, or this process ends,
+    /// the transfer is cancelled. `progress` is called with the transfer as it begins and moves.
+    /// - Throws: `problem` with status 411 if the daemon's version does not take descriptors.
+    public func sendFile(
+        _ descriptor: CInt, to recipient: ControlAPI.ResourceRecipient, name: String, digest: ControlAPI.Resource.Digest? = nil,
+        queue: Bool = false, progress: @escaping @Sendable (ControlAPI.Resource) -> Void = { _ in }
+    ) async throws(ControlError) -> ControlAPI.ResourceList {
+        let query = [
+            recipient.query, ("name", name), ("digest", digest?.rawValue), ("queue", queue ? "true" : nil),
+        ]
+        let path = ControlPath.path(["resources"], query: query)
+        let socketPath = self.socketPath
+        return try await Self.onThread { interruption throws(ControlError) in
+            let connection = try interruption.watch(try StreamConnection(socketPath: socketPath))
+            try connection.send("POST", path, upgrade: ControlAPI.descriptorProtocol)
+            let answer = try connection.receiveHead()
+            guard answer.status == 101 else { throw Self.problem(try connection.receiveAll(of: answer), status: answer.status) }
+            connection.pass(descriptor)
+            while true {
+                let line = try Self.reply(try connection.receiveLine(), to: "POST \(path)") as ControlReply<ControlAPI.DescriptorLine>
+                if let problem = line.value.problem { throw .problem(problem) }
+                if let resources = line.value.resources { return ControlAPI.ResourceList(resources: resources) }
+                if let resource = line.value.resource { progress(resource) }
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import CLinux
+import Earshot
+import EarshotWire
+import Foundation
+import Glibc
+import Testing
+
+@testable import EarshotClient
+@testable import earshotd
+
+/// Open files that callers pass to the daemon: `Upgrade: earshot-descriptor`.
+@Suite(.timeLimit(.minutes(1))) struct DescriptorTests {
+    // MARK: A program of this package
+
+    private static func file(_ place: String, _ content: [UInt8]) throws -> String {
+        let path = "\(place)/file"
+        try Data(content).write(to: URL(fileURLWithPath: path))
+        return path
+    }
+
+    private static func opened<Value>(_ path: String, _ flags: CInt = O_RDONLY, _ body: (CInt) async throws -> Value) async throws -> Value
+    {
+        let descriptor = open(path, flags | O_CLOEXEC)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        return try await body(descriptor)
+    }
+
+    @Test func theDaemonSendsAnOpenFileWithoutItsPath() async throws {
+        try await APIServer.pair { alice, bob in
+            try await alice.agree(with: bob)
+            let content = (0..<100_000).map { UInt8(truncatingIfNeeded: $0) }
+            let path = try Self.file(alice.place, content)
+            try await Self.opened(path) { descriptor in
+                // Without a name, only the descriptor leads to the file. Its position does not matter.
+                try FileManager.default.removeItem(atPath: path)
+                lseek(descriptor, 77, SEEK_SET)
+                try await ControlClient.with(socketPath: alice.path) { client in
+                    let (rows, teller) = AsyncStream.makeStream(of: ControlAPI.Resource.self)
+                    let sent = try await client.sendFile(descriptor, to: .peer("bob"), name: "numbers") { teller.yield($0) }
+                    teller.finish()
+                    #expect(sent.resources.map(\.state) == [.known(.completed)])
+                    var first: ControlAPI.Resource?
+                    for await row in rows where first == nil { first = row }
+                    #expect(first?.id == sent.resources.first?.id && first?.state == .known(.offered))
+                }
+                #expect(lseek(descriptor, 0, SEEK_CUR) == 77)
+            }
+            let row = try #require(await bob.node.resources().first)
+            #expect(row.name == "numbers" && row.state == .completed)
+            let got = try await bob.node.resourceContent(row.id).read(at: 0, count: content.count)
+            #expect(Array(got.readableBytesView) == content)
+        }
+    }
+
+    // MARK: Hostile callers
+
+    /// Asks for the protocol on a connection of its own; `body` goes on after the answer 101.
+    private static func asked<Value: Sendable>(
+        _ server: APIServer, to peer: String, _ body: @escaping @Sendable (StreamConnection) throws -> Value
+    ) async throws -> Value {
+        let path = server.path
+        return try await ControlClient.onThread { interruption throws(ControlError) in
+            let connection = try interruption.watch(try StreamConnection(socketPath: path))
+            try connection.send("POST", "/v1/resources?to=\(peer)&name=x", upgrade: ControlAPI.descriptorProtocol)
+            let answer = try connection.receiveHead()
+            guard answer.status == 101 else {
+                throw ControlClient.problem(try connection.receiveAll(of: answer), status: answer.status)
+            }
+            do { return try body(connection) } catch { throw error as? ControlError ?? .cancelled }
+        }
+    }
+
+    private static func problem(on connection: StreamConnection) throws -> ControlAPI.Problem? {
+        try ControlJSON.decode(ControlAPI.DescriptorLine.self, from: try connection.receiveLine()).problem
+    }
+
+    /// Files that are not sent, with the flags to open them.
+    private static let unfit: [(path: String, flags: CInt)] = [
+        ("/tmp", O_RDONLY), ("/dev/null", O_RDONLY), ("/proc/self/mem", O_RDONLY), ("/proc/self/status", O_RDONLY),
+        // O_PATH, which Swift's module for the C library does not have.
+        ("/etc/passwd", 0o10000000), ("/dev/null", O_WRONLY),
+    ]
+
+    @Test(arguments: unfit.indices) func onlyAnOrdinaryFileThatIsOpenForReadingIsTaken(_ index: Int) async throws {
+        let (path, flags) = Self.unfit[index]
+        try await APIServer.pair { alice, bob in
+            try await alice.agree(with: bob)
+            try await Self.opened(path, flags) { descriptor in
+                let problem = try await Self.asked(alice, to: "bob") { connection in
+                    connection.pass(descriptor)
+                    return try Self.problem(on: connection)
+                }
+                #expect(problem?.code == .known(.invalidSource) && problem?.status == 422, "\(path)")
+            }
+            #expect(await alice.node.resources().isEmpty)
+        }
+    }
+
+    /// A byte without a descriptor, one with two, or none at all before the connection's end.
+    @Test func exactlyOneDescriptorIsTaken() async throws {
+        try await APIServer.with { server in
+            let (none, two) = try await Self.opened("/etc/passwd") { descriptor in
+                let none = try await Self.asked(server, to: "bob") { connection in
+                    var byte: UInt8 = 0
+                    #expect(write(connection.socket.descriptor, &byte, 1) == 1)
+                    return try Self.problem(on: connection)
+                }
+                let two = try await Self.asked(server, to: "bob") { connection in
+                    #expect(Self.pass([descriptor, descriptor], on: connection.socket.descriptor) == 1)
+                    return try Self.problem(on: connection)
+                }
+                return (none, two)
+            }
+            #expect(none?.code == .known(.invalidParameter) && two?.code == .known(.invalidParameter))
+            try await Self.asked(server, to: "bob") { connection in
+                shutdown(connection.socket.descriptor, CInt(SHUT_WR))
+                // The daemon hangs up, with or without a last word.
+                _ = try? connection.receiveLine()
+            }
+        }
+    }
+
+    /// Sends one byte with these descriptors.
+    private static func pass(_ descriptors: [CInt], on socket: CInt) -> Int {
+        let length = MemoryLayout<cmsghdr>.size + descriptors.count * MemoryLayout<CInt>.size
+        let control = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: MemoryLayout<cmsghdr>.alignment)
+        defer { control.deallocate() }
+        control.storeBytes(of: cmsghdr(), as: cmsghdr.self)
+        control.bindMemory(to: cmsghdr.self)[0].cmsg_len = length
+        control.bindMemory(to: cmsghdr.self)[0].cmsg_level = SOL_SOCKET
+        control.bindMemory(to: cmsghdr.self)[0].cmsg_type = CInt(SCM_RIGHTS)
+        for (index, descriptor) in descriptors.enumerated() {
+            control.storeBytes(
+                of: descriptor, toByteOffset: MemoryLayout<cmsghdr>.size + index * MemoryLayout<CInt>.size, as: CInt.self)
+        }
+        var byte: UInt8 = 0
+        return withUnsafeMutablePointer(to: &byte) { byte in
+            var content = iovec(iov_base: byte, iov_len: 1)
+            return withUnsafeMutablePointer(to: &content) { content in
+                var message = msghdr()
+                message.msg_iov = content
+                message.msg_iovlen = 1
+                message.msg_control = control.baseAddress
+                message.msg_controllen = length
+                return sendmsg(socket, &message, 0)
+            }
+        }
+    }
+
+    /// Callers that ask and send nothing take the places of such connections, and no other: ordinary calls are answered.
+    @Test func silentCallersTakeTheirPlacesOnly() async throws {
+        try await APIServer.with { server in
+            var silent: [StreamConnection] = []
+            for _ in 0..<MovedConnections.limit {
+                let connection = try StreamConnection(socketPath: server.path)
+                try connection.send("POST", "/v1/resources?to=bob&name=x", upgrade: ControlAPI.descriptorProtocol)
+                silent.append(connection)
+            }
+            // All have been answered, and wait for their descriptors.
+            for connection in silent { #expect(try connection.receiveHead().status == 101) }
+            let refused = await #expect(throws: ControlError.self) { try await Self.asked(server, to: "bob") { _ in } }
+            guard case .problem(let problem)? = refused else { throw ControlError.cancelled }
+            #expect(problem.status == 503 && problem.code == .known(.busy))
+            try await ControlClient.with(socketPath: server.path) { client in _ = try await client.status() }
+            silent = []
+            // Their places are free again.
+            while (try? await Self.asked(server, to: "bob", { _ in true })) == nil { await Task.yield() }
+        }
+    }
+}
