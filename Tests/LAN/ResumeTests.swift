@@ -1,5 +1,6 @@
 import EarshotClient
 import Foundation
+import Glibc
 import Testing
 
 extension LAN {
@@ -37,6 +38,29 @@ extension LAN {
                 #expect(rows.map(\.state.rawValue) == ["completed"])
                 try await bob.expect(0, "file", "get", "film.mkv")
                 #expect(try await LAN.equal("\(alice.place)/film.mkv", "\(bob.place)/film.mkv"))
+            }
+        }
+
+        /// The daemon runs as another user than the command, which passes the open file. The file needs no name any more.
+        @Test(arguments: [Loss.receiver, .cable]) func aTransferOfAnOpenFileGoesOn(after loss: Loss) async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                try await LAN.make("film.mkv", mebibytes: 10, at: alice)
+                // The socket's owner is the user whose files the daemon is taken to read.
+                try #require(chown(alice.socket, 1, gid_t.max) == 0)
+                try await LAN.slowly(laboratory) {
+                    let sending = try alice.begin(["file", "send", "bob", "film.mkv"])
+                    try await eventually("a part is there") { try await bob.files().contains { $0.transferred > 2 << 20 } }
+                    try FileManager.default.moveItem(atPath: "\(alice.place)/film.mkv", toPath: "\(alice.place)/moved")
+                    try await self.take(loss, alice, bob, laboratory)
+                    try await self.giveBack(loss, laboratory)
+                    let outcome = await sending.outcome()
+                    #expect(outcome.status == 0, "\(outcome)")
+                    #expect(outcome.errors.contains("film.mkv resumes when it is back"), "\(outcome)")
+                }
+                #expect(try await alice.files().map(\.state.rawValue) == ["completed"])
+                try await bob.expect(0, "file", "get", "film.mkv")
+                #expect(try await LAN.equal("\(alice.place)/moved", "\(bob.place)/film.mkv"))
             }
         }
 

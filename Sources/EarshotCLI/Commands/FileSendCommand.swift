@@ -11,9 +11,9 @@ struct FileSendCommand: AsyncParsableCommand {
             earshot file send --group GROUP PATH...
             """,
         discussion: """
-            If the connection is lost or either side restarts, the transfer resumes when both are back, provided that the daemon can \
-            still read the file. A daemon that runs as this user can; the system's daemon can only with --queue. Ctrl-C cancels the \
-            transfer on both sides, unless --queue was given.
+            If the connection is lost or the receiver restarts, the transfer resumes when both are back. After a restart of this side, \
+            it resumes if the daemon runs as this user, or with --queue. A directory that is sent through the system's daemon resumes \
+            only with --queue. Ctrl-C cancels the transfer on both sides, unless --queue was given.
 
             A file keeps its modification time, its holes and its executable bit. A directory is sent as a whole: permissions, times, \
             symbolic links, empty directories and holes are kept. Hard links become copies, and set-user-id, set-group-id and sticky \

@@ -96,7 +96,7 @@ struct FileUpload: Sendable {
         if let failure { throw failure }
     }
 
-    /// Sends the bytes to a daemon that runs as another user, for one recipient after the other; for a group, once. A signal closes the
+    /// Sends to a daemon that runs as another user, for one recipient after the other; for a group, once. A signal closes the
     /// connection and so cancels the transfer, unless the daemon already has all bytes. Adds each recipient's result as soon as it is
     /// known.
     private func byContent(into results: inout [Result]) async throws {
@@ -107,7 +107,7 @@ struct FileUpload: Sendable {
         }
         for recipient in peers {
             do {
-                results += try await self.queue ? self.keepContent(for: .peer(recipient)) : [self.upload(to: recipient)]
+                results += try await self.queue ? self.keepContent(for: .peer(recipient)) : self.send(to: recipient)
             } catch ControlError.problem(let problem) {
                 results.append(Result(recipient: recipient, failure: CommandFailure(.problem(problem), peer: recipient)))
             }
@@ -125,6 +125,38 @@ struct FileUpload: Sendable {
                     to: recipient, name: self.source.name, kind: self.source.kind, size: size, content: bytes, digest: self.digest,
                     queue: self.queue, attributes: attributes
                 ).value.resources
+            }
+            return try await self.follow(rows, events)
+        }
+    }
+
+    /// Passes the open file to the daemon; sends the bytes of any other source, and to a daemon that takes no descriptor.
+    private func send(to recipient: String) async throws -> [Result] {
+        guard self.source.isPassable else { return [try await self.upload(to: recipient)] }
+        do {
+            return try await self.passFile(to: recipient)
+        } catch ControlError.problem(let problem) where problem.status == 411 {
+            return [try await self.upload(to: recipient)]
+        }
+    }
+
+    /// Passes the open file to the daemon, and follows the transfer, which resumes after a lost connection. A signal cancels it.
+    private func passFile(to recipient: String) async throws -> [Result] {
+        let file = try self.source.openFile()
+        let rows = TransferRows()
+        return try await self.takingBack(rows) {
+            let events = try await self.client.watch(patience: TransferFollower.daemonPatience)
+            let (first, teller) = AsyncStream.makeStream(of: ControlAPI.Resource.self, bufferingPolicy: .bufferingOldest(1))
+            let call = Task {
+                defer { teller.finish() }
+                return try await self.client.sendFile(
+                    file.descriptor, to: .peer(recipient), name: self.source.name, digest: self.digest
+                ) { teller.yield($0) }
+            }
+            defer { call.cancel() }
+            try await rows.make {
+                for await row in first { return [row] }
+                return try await call.value.resources
             }
             return try await self.follow(rows, events)
         }

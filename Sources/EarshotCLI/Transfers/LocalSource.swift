@@ -131,9 +131,7 @@ struct LocalSource: Sendable {
                 }, nil
             )
         }
-        let descriptor = open(self.path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
-        guard descriptor >= 0 else { throw CommandFailure(.noInput, FileError("open", self.path).description) }
-        let file = OpenFile(descriptor: descriptor, subject: self.path)
+        let file = try self.openFile()
         let (opened, attributes): (FileStatus, FileAttributes)
         do throws(FileError) {
             (opened, attributes) = (try file.status(), try file.attributes())
@@ -166,6 +164,16 @@ struct LocalSource: Sendable {
                 return buffer
             }, attributes
         )
+    }
+
+    /// Whether it is a file whose open descriptor the daemon can read by itself.
+    var isPassable: Bool { self.kind == .file && self.madeUp == nil }
+
+    /// Opens the file.
+    func openFile() throws(CommandFailure) -> OpenFile {
+        let descriptor = open(self.path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        guard descriptor >= 0 else { throw CommandFailure(.noInput, FileError("open", self.path).description) }
+        return OpenFile(descriptor: descriptor, subject: self.path)
     }
 
     /// Throws if the file has changed: the bytes that were read may mix old and new content.
