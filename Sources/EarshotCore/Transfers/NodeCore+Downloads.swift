@@ -15,11 +15,7 @@ extension NodeCore {
         guard let before = self.transfers[id], before.isOpen, !before.hasMover else { return }
         let hold = before.hold ?? self.hold(EarshotLimits.waitCharge)
         let now = self.now.monotonic
-        _ = self.transfers.change(id) { download in
-            download.begin(on: link, at: now)
-            download.hold = hold
-            download.caller = call
-        }
+        self.transfers.change(id) { $0.begin(on: link, at: now, for: call, charged: hold) }
         self.limit(id, to: nil)
         let hasTurn = before.row.kind == .file || self.transfers.beginList(id, of: before.peerID)
         // A directory may wait for another one of the same peer. The user's call is answered without waiting for that.
@@ -29,7 +25,7 @@ extension NodeCore {
 
     /// Answers the caller that accepted the transfer with its current row.
     mutating func answerTaken(_ id: ResourceID) {
-        guard let call = self.transfers.change(id, { $0.caller.take() }) ?? nil, let row = self.transfers[id]?.row else { return }
+        guard let call = self.transfers.change(id, { $0.answered() }) ?? nil, let row = self.transfers[id]?.row else { return }
         self.answer(call, .resource(row))
     }
 
@@ -78,7 +74,7 @@ extension NodeCore {
         let row = download.row
         let isShared = self.transfers.count(of: row.peerID, .openIncoming) > 1
         let window = isShared ? EarshotLimits.sharedResourceWindow : EarshotLimits.resourceWindow
-        let action = self.transfers.change(id) { event(&$0.download, row.size, window) }
+        let action = self.transfers.change(id) { $0.stepDownload { event(&$0, row.size, window) } }
         switch action {
         case .wait?, nil: break
         case .resume?: self.emit(.transfer(id, .resume(row, self.share(of: row.peerID), download.attributes)))
@@ -94,7 +90,7 @@ extension NodeCore {
             self.emit(.transfer(id, .receiveData))
         case .settle(let digest)?:
             // From here on only this machine's disk takes time, whatever happens to the connection.
-            _ = self.transfers.change(id) { $0.isSettling = true }
+            self.transfers.change(id) { $0.stepReception { $0.settle() } }
             self.limit(id, to: nil)
             self.emit(.transfer(id, .settle(digest)))
         }
@@ -115,7 +111,6 @@ extension NodeCore {
     /// Ends a download that cannot continue: its sender is told why, and its content is discarded.
     mutating func downloadFailed(_ id: ResourceID, _ failure: TransferFailure) {
         guard let download = self.transfers[id], download.isMoving else { return }
-        _ = self.transfers.change(id) { $0.placing = nil }
         self.offeredInVain(download.peerID)
         self.endTransfer(id, failure.error.code, failure.error.message, told: failure.told)
     }
@@ -124,69 +119,53 @@ extension NodeCore {
 
     /// Handles content that is verified and on disk. The sender is told after the row is on disk too, and the content is in its place.
     mutating func downloadSettled(_ id: ResourceID, _ digest: String) {
-        guard let download = self.transfers[id] else { return self.emit(.transfer(id, .removeContent(for: nil))) }
-        guard download.isOpen else {
-            // The transfer ended while the disk was busy.
-            _ = self.transfers.change(id) { $0.isBeingKept = true }
-            return self.removeContent(of: id, then: .undone)
+        guard let download = self.transfers[id],
+            let action = self.transfers.change(id, { $0.stepReception { $0.settled(isOpen: download.isOpen) } })
+        else { return self.removeContent(of: id) }
+        switch action {
+        case .removeContent: self.removeContent(of: id)
+        case .keep:
+            let row = download.received(digest, at: self.now.wall)
+            var kept = row
+            if self.settings.putsInPlace {
+                // If the process is killed before the content is in place, the next start reads this error.
+                kept.error = .unavailable
+                kept.errorMessage = "it was not put in place before the stop; its content is kept"
+            }
+            self.commit(.received(row), [.putResource(kept), .removeTransfer(id)])
         }
-        var row = download.row
-        row.digest = digest
-        row.inSpool = true
-        row.state = .completed
-        row.transferred = row.size
-        row.bytesPerSecond = 0
-        row.secondsLeft = nil
-        row.completed = self.now.wall
-        var kept = row
-        if self.settings.putsInPlace {
-            // If the process is killed before the content is in place, the next start reads this error.
-            kept.error = .unavailable
-            kept.errorMessage = "it was not put in place before the stop; its content is kept"
-        }
-        _ = self.transfers.change(id) { $0.isBeingKept = true }
-        self.commit(.received(row), [.putResource(kept), .removeTransfer(id)])
     }
 
     mutating func downloadKept(_ row: Resource, _ error: EarshotError?) {
         let id = row.id
-        if let error {
-            // If the node is stopping, the next start continues from here.
-            guard !self.isStopping else { return }
-            // The sender learns nothing about where this machine keeps its store.
-            let told = Refusal(error.code, "its disk does not take it")
-            let isOver = self.transfers[id]?.isOpen != true
-            return self.removeContent(of: id, then: isOver ? .undone : .failed(TransferFailure(error, told: told)))
+        guard let transfer = self.transfers[id] else { return self.removeContent(of: id) }
+        // If the node is stopping, the next start continues from here.
+        guard !self.isStopping || (error == nil && !transfer.isOpen) else { return }
+        // The sender learns nothing about where this machine keeps its store.
+        let failure = error.map { TransferFailure($0, told: Refusal($0.code, "its disk does not take it")) }
+        let (isOpen, hasPlace) = (transfer.isOpen, self.settings.putsInPlace)
+        switch self.transfers.change(id, { $0.stepReception { $0.kept(row, failure, isOpen: isOpen, hasPlace: hasPlace) } }) {
+        case .wait?, nil: break
+        case .place?: self.emit(.transfer(id, .place(row)))
+        case .complete?: self.complete(row)
+        // The caller was told that it is cancelled. The row is written first, because a start must not look for content that has been
+        // removed.
+        case .undo?: self.commit(.undone(id), [.putResource(transfer.row)])
+        case .removeContent?: self.removeContent(of: id)
         }
-        guard self.transfers[id]?.isOpen == true else { return self.undoReception(id) }
-        guard !self.isStopping else { return }
-        _ = self.transfers.change(id) { $0.isBeingKept = false }
-        guard self.settings.putsInPlace else { return self.complete(row) }
-        _ = self.transfers.change(id) { $0.placing = row }
-        self.emit(.transfer(id, .place(row)))
-    }
-
-    /// Undoes a reception that was cancelled while the disk was busy: the caller was told that it is cancelled. The row is written first,
-    /// because a start must not look for content that has been removed.
-    private mutating func undoReception(_ id: ResourceID) {
-        guard let row = self.transfers[id]?.row else { return self.emit(.transfer(id, .removeContent(for: nil))) }
-        self.commit(.undone(id), [.putResource(row)])
     }
 
     mutating func receptionUndone(_ id: ResourceID, _ error: EarshotError?) {
-        guard error != nil else { return self.removeContent(of: id, then: .undone) }
-        // The row on disk says received: the content stays until the row is removed, or until a later row says that there is no content.
-        _ = self.transfers.change(id) { transfer in
-            transfer.isBeingKept = false
-            transfer.row.inSpool = true
+        switch self.transfers.change(id, { $0.undone(isWritten: error == nil) }) {
+        case .removeContent?, nil: self.removeContent(of: id)
+        case .stay?: self.transferRested(id)
         }
-        self.transferRested(id)
     }
 
     /// Handles the outcome of moving the content to the directory of received files. If it failed, the content stays in the spool, and the
     /// row says why.
     mutating func downloadPlaced(_ id: ResourceID, _ result: Result<String?, EarshotError>) {
-        guard let transfer = self.transfers[id], var row = transfer.placing else { return }
+        guard let transfer = self.transfers[id], var row = transfer.reception.placing else { return }
         let isLeft = !transfer.isOpen
         switch result {
         case .success(let path?):
@@ -227,10 +206,14 @@ extension NodeCore {
     /// Fails a transfer that cannot be put in its place. If the disk refuses that row, the resource counts as received, and its content
     /// stays here.
     mutating func misplacementKept(_ id: ResourceID, _ failure: TransferFailure, _ error: EarshotError?) {
-        guard error != nil else { return self.removeContent(of: id, then: .failed(failure)) }
-        guard var row = self.transfers[id]?.placing else { return }
-        self.leave(&row, failure.error)
-        self.placed(row)
+        guard var row = self.transfers[id]?.reception.placing else { return }
+        switch self.transfers.change(id, { $0.stepReception { $0.misplaced(failure, isWritten: error == nil) } }) {
+        case .removeContent?: self.removeContent(of: id)
+        case .finish?:
+            self.leave(&row, failure.error)
+            self.placed(row)
+        case nil: break
+        }
     }
 
     mutating func placeKept(_ row: Resource, _ error: EarshotError?) {
@@ -240,57 +223,61 @@ extension NodeCore {
             self.log(Notice(.error, "cannot record where a received file is", ["id": row.id, "error": error]))
             row.inSpool = true
         } else if !row.inSpool {
-            for replaced in self.replaced(by: row) { _ = self.transfers.change(replaced.id) { $0.row.path = nil } }
-            return self.removeContent(of: row.id, then: .placed(row))
+            for replaced in self.replaced(by: row) { self.transfers.change(replaced.id) { $0.replaced() } }
         }
-        self.placed(row)
+        switch self.transfers.change(row.id, { $0.stepReception { $0.placed(row) } }) {
+        case .removeContent?: self.removeContent(of: row.id)
+        case .finish?: self.placed(row)
+        case nil: break
+        }
     }
 
-    /// Removes the content from the spool. `removal` (completing or failing the transfer) runs once the removal is reported.
-    mutating func removeContent(of id: ResourceID, then removal: TransferRecord.Removal) {
-        _ = self.transfers.change(id) { $0.removal = removal }
-        self.emit(.transfer(id, .removeContent(for: nil)))
-    }
+    private mutating func removeContent(of id: ResourceID) { self.emit(.transfer(id, .removeContent(for: nil))) }
 
-    mutating func contentRemoved(_ id: ResourceID) {
-        guard let removal = self.transfers.change(id, { $0.removal.take() }) ?? nil else { return }
-        switch removal {
-        case .placed(let row): self.placed(row)
-        case .failed(let failure):
-            _ = self.transfers.change(id) { $0.isBeingKept = false }
+    /// Handles content that the spool has removed, or could not remove.
+    mutating func contentRemoved(_ id: ResourceID, _ error: EarshotError?) {
+        if let error { self.log(Notice(.error, "content of a file stays in the spool", ["id": id, "error": error])) }
+        switch self.transfers.change(id, { $0.stepReception { $0.contentRemoved(error) } }) {
+        case .wait?, nil: break
+        case .finish(let row)?: self.placed(row)
+        case .fail(let failure)?:
             self.downloadFailed(id, failure)
             self.transferRested(id)
-        case .undone:
-            _ = self.transfers.change(id) { $0.isBeingKept = false }
-            self.transferRested(id)
+        case .rest?: self.transferRested(id)
         }
     }
 
     private mutating func placed(_ row: Resource) {
         guard self.transfers[row.id]?.isOpen == false else { return self.complete(row) }
-        _ = self.transfers.change(row.id) { transfer in
-            transfer.row = row
-            transfer.placing = nil
-        }
+        self.transfers.change(row.id) { $0.received(as: row) }
         if row.path != nil { self.publish(.resourceFinished(row)) }
     }
 
     /// Completes a download that is received, in its place and committed, and tells its sender.
     private mutating func complete(_ row: Resource) {
         guard let download = self.transfers[row.id], download.isOpen else { return }
-        let link = download.link
-        _ = self.transfers.change(row.id) { transfer in
-            transfer.row = row
-            transfer.stored = nil
-            transfer.link = nil
-            transfer.placing = nil
-        }
+        self.transfers.change(row.id) { $0.received(as: row) }
         self.limit(row.id, to: nil)
         self.emit(.transfer(row.id, .closeData))
         self.publish(.resourceFinished(row))
         self.forgetFinishedTransfers(endedBy: row.peerID)
         // On another connection the sender offers it again, and is answered then.
-        if let link, self.records[row.peerID]?.connection == link { self.send(.resourceDone(row.id), on: link) }
+        if let link = download.link, self.records[row.peerID]?.connection == link { self.send(.resourceDone(row.id), on: link) }
         if download.hasMover { self.emit(.transfer(row.id, .stop(isKept: true))) }
+    }
+}
+
+extension TransferRecord {
+    /// Returns the row of an incoming transfer whose content is verified and on disk.
+    fileprivate func received(_ digest: String, at now: WallTime) -> Resource {
+        var row = self.row
+        row.digest = digest
+        row.inSpool = true
+        row.state = .completed
+        row.transferred = row.size
+        row.bytesPerSecond = 0
+        row.secondsLeft = nil
+        row.completed = now
+        return row
     }
 }

@@ -27,13 +27,13 @@ extension NodeCore {
         }
         // A removal that has not begun is refused.
         for transfer in self.transfers.all where transfer.remover != nil {
-            if let call = self.transfers.change(transfer.row.id, { $0.remover.take() }) ?? nil { self.answer(call, .failure(.stopping)) }
+            if let call = self.transfers.change(transfer.row.id, { $0.takeRemover() }) ?? nil { self.answer(call, .failure(.stopping)) }
         }
     }
 
     private mutating func pauseTransfer(_ id: ResourceID) {
-        guard let before = self.transfers[id], let stored = before.stored, !before.isSettling else { return }
-        _ = self.transfers.change(id) { $0.pendingOffer = nil }
+        guard let before = self.transfers[id], let stored = before.stored, !before.reception.isActive else { return }
+        self.transfers.change(id) { _ = $0.takeOffer() }
         guard stored.isResumable else {
             // A transfer without a connection has sent nothing, and may still begin. If it waited for its turn, it now waits for its peer.
             guard before.link != nil else {
@@ -48,12 +48,12 @@ extension NodeCore {
         guard before.link != nil else {
             guard before.row.direction == .outgoing, before.limit == nil else { return }
             // The transfer waited for its turn, which has no deadline.
-            _ = self.transfers.change(id) { $0.isAbsent(until: latest) }
+            self.transfers.change(id) { $0.isAbsent(until: latest) }
             self.limit(id, to: .absence)
             if let transfer = self.transfers[id], transfer.stored != stored { self.keepTransfer(transfer) }
             return
         }
-        _ = self.transfers.change(id) { $0.interrupt(until: latest) }
+        self.transfers.change(id) { $0.interrupt(until: latest) }
         self.deadlines.cancel(.progress(id))
         self.limit(id, to: .absence)
         guard let transfer = self.transfers[id] else { return }
@@ -74,7 +74,7 @@ extension NodeCore {
             let told = Refusal(toPeer: EarshotError(row.error ?? .cancelled, row.errorMessage ?? ""))
             let isForgotten = transfer.stored.map { $0.expiry < self.now.running } ?? true
             guard isForgotten || self.tellEnd(of: id, told) else { continue }
-            _ = self.transfers.change(id) { $0.stored = nil }
+            self.transfers.change(id) { $0.peerTold() }
             self.emit(.keepTransfers([.removeTransfer(id)]))
         }
         self.startUploads(to: peer)
@@ -86,23 +86,9 @@ extension NodeCore {
     mutating func loadTransfers(_ loaded: [LoadedTransfer], _ ended: [EndedTransfer]) {
         for end in ended where self.isTalking(with: end.peerID) { self.transfers.remember(end) }
         for entry in loaded {
-            var record = TransferRecord(row: entry.row, stored: entry.stored)
-            // The store does not record whether the peer knows of the transfer, so assume that it does.
-            record.isOffered = entry.row.direction == .outgoing
+            var record = TransferRecord(loaded: entry)
             if record.isOpen { self.takeUp(&record, held: entry.held) }
-            if let place = entry.place {
-                // The earlier run was killed after it had moved the content into place, and before it had committed that.
-                record.row.path = place
-                record.row.inSpool = false
-                record.row.error = nil
-                record.row.errorMessage = nil
-                self.emit(.keepTransfers([.put(record.row, isNew: false)]))
-            }
-            if record.row.inSpool, record.row.direction == .incoming, !record.isOpen, record.row.state != .completed {
-                // The disk could not undo the reception, and recorded the end later. The sweep removes the content.
-                record.row.inSpool = false
-                self.emit(.keepTransfers([.put(record.row, isNew: false)]))
-            }
+            if record.correct(place: entry.place) { self.emit(.keepTransfers([.put(record.row, isNew: false)])) }
             self.transfers.put(record)
         }
     }
@@ -111,26 +97,14 @@ extension NodeCore {
         let peer = self.records[transfer.peerID]
         let mayGoOn = self.mayGoOn(transfer.conversation)
         let isAwaited = transfer.row.group == nil && transfer.stored?.isQueued == true && peer?.trust == .trusted
-        guard let stored = transfer.stored, stored.isResumable, mayGoOn || isAwaited else {
-            transfer.row.state = .failed
-            transfer.row.error = .notConnected
-            transfer.row.errorMessage = "this side was restarted meanwhile; send it again"
-            transfer.row.completed = self.now.wall
-            // Content that a body has already left at the receiver is useless.
-            if transfer.stored?.source != .body || !mayGoOn { transfer.stored = nil }
-            let isOver = transfer.stored == nil
-            return self.emit(.keepTransfers([.put(transfer.row, isNew: false)] + (isOver ? [.removeTransfer(transfer.row.id)] : [])))
+        if transfer.stored?.isResumable == true, mayGoOn || isAwaited {
+            return transfer.takeUp(held: held, until: self.now.running + EarshotLimits.resourceResumeTime)
         }
-        if transfer.row.state == .transferring {
-            // The process was killed during the transfer. The time of absence begins now.
-            transfer.stored?.expiry = max(stored.expiry, self.now.running + EarshotLimits.resourceResumeTime)
-        }
-        if transfer.row.direction == .incoming {
-            // Bytes move only after acceptance: the disk has this row, but the earlier one that recorded acceptance was refused.
-            if transfer.row.state != .offered { transfer.stored?.isTaken = true }
-            transfer.row.transferred = held ?? 0
-        }
-        if transfer.row.state == .transferring || stored.isTaken { transfer.row.state = .paused }
+        // Content that a body has already left at the receiver is useless.
+        let isUntold = transfer.stored?.source == .body && mayGoOn
+        let error = EarshotError(.notConnected, "this side was restarted meanwhile; send it again")
+        transfer.end(.failed, error, at: self.now.wall, isUntold: isUntold)
+        self.emit(.keepTransfers([.put(transfer.row, isNew: false)] + (isUntold ? [] : [.removeTransfer(transfer.row.id)])))
     }
 
     /// Sets the limits of loaded transfers, and publishes content that was not put in its place. Runs once the node works.
@@ -143,13 +117,7 @@ extension NodeCore {
         }
         // Until then they can be neither fetched nor deleted.
         let left = self.settings.putsInPlace ? self.transfers.all.map(\.row).filter(\.isLeft) : []
-        for row in left {
-            _ = self.transfers.change(row.id) { transfer in
-                transfer.placing = row
-                transfer.placing?.error = nil
-                transfer.placing?.errorMessage = nil
-            }
-        }
+        for row in left { self.transfers.change(row.id) { $0.stepReception { $0.left(row) } } }
         self.emit(.placeLeft(left))
     }
 }

@@ -23,10 +23,8 @@ extension NodeCore {
         let stored = StoredTransfer(
             id: offer.id, source: .none, isTaken: isTaken, expiry: self.now.running + EarshotLimits.resourceResumeTime)
         self.release(self.transfers[offer.id]?.hold)
-        var record = TransferRecord(row: row, stored: stored)
-        record.hold = self.hold(EarshotLimits.waitCharge)
-        record.offerLink = link
-        record.attributes = offer.attributes
+        let record = TransferRecord(
+            row: row, stored: stored, attributes: offer.attributes, offeredOn: link, charged: self.hold(EarshotLimits.waitCharge))
         self.transfers.put(record)
         self.keepTransfer(record, isNew: isNew)
         self.publish(.resourceOffered(row))
@@ -61,7 +59,7 @@ extension NodeCore {
         }
         let known = self.transfers[offer.id]
         // The resource is here or about to be, even if the checks below would refuse it today.
-        if let known, known.isOffered(by: offer, in: conversation), known.row.state == .completed || known.placing != nil {
+        if let known, known.isOffered(by: offer, in: conversation), known.row.state == .completed || known.reception.isPlacing {
             return try self.offeredAgain(offer, known, on: link)
         }
         // A transfer that resumes does not count as a failed offer.
@@ -104,7 +102,7 @@ extension NodeCore {
     /// Takes up offers that a peer has repeated, after one of its transfers is no longer in progress.
     mutating func takeOffersAgain(of peer: PeerID) {
         for id in self.transfers.ids(of: peer, .offeredAgain) where self.mayTakeMore(of: peer) {
-            guard let pending = self.transfers.change(id, { $0.pendingOffer.take() }) ?? nil,
+            guard let pending = self.transfers.change(id, { $0.takeOffer() }) ?? nil,
                 self.records[peer]?.connection == pending.link
             else { continue }
             self.cause = pending.link
@@ -118,7 +116,7 @@ extension NodeCore {
     private mutating func offeredAgain(_ offer: ResourceOffer, _ known: TransferRecord, on link: LinkID) throws(EarshotError) -> Bool {
         guard known.isAtRest else {
             // The mover of the last connection has not stopped yet, or the disk is still busy with its content.
-            _ = self.transfers.change(offer.id) { $0.pendingOffer = TransferRecord.PendingOffer(offer: offer, link: link) }
+            self.transfers.change(offer.id) { $0.postpone(offer, on: link) }
             return false
         }
         switch known.row.state {
@@ -130,16 +128,11 @@ extension NodeCore {
         case .failed where !known.hasContent: return true
         case .cancelled, .failed: throw EarshotError(known.row.error ?? .cancelled, known.row.errorMessage ?? "it was cancelled")
         case .offered, .transferring, .paused:
-            // The source may have changed. If its size differs, the content kept here is dropped on acceptance.
-            _ = self.transfers.change(offer.id) { transfer in
-                transfer.row.size = offer.size
-                transfer.attributes = offer.attributes
-                transfer.offerLink = link
-            }
+            self.transfers.change(offer.id) { $0.offeredAgain(offer, on: link) }
             if known.isTaken {
                 guard self.mayTakeMore(of: known.peerID) else {
                     // The other transfers began on earlier connections. This one resumes when one of them has ended.
-                    _ = self.transfers.change(offer.id) { $0.pendingOffer = TransferRecord.PendingOffer(offer: offer, link: link) }
+                    self.transfers.change(offer.id) { $0.postpone(offer, on: link) }
                     return false
                 }
                 self.beginDownload(offer.id, on: link)
@@ -187,12 +180,7 @@ extension NodeCore {
         let carrier = self.transfers[id].flatMap { self.carrier(of: $0.conversation) }
         let link = carrier?.link == offerLink ? offerLink : nil
         let latest = self.now.running + EarshotLimits.resourceResumeTime
-        _ = self.transfers.change(id) { transfer in
-            transfer.stored?.isTaken = true
-            guard link == nil else { return }
-            transfer.row.state = .paused
-            transfer.isAbsent(until: latest)
-        }
+        self.transfers.change(id) { $0.accepted(on: link, until: latest) }
         guard let transfer = self.transfers[id] else { return }
         self.keepTransfer(transfer)
         guard let link else {

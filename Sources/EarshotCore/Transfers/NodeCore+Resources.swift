@@ -25,7 +25,7 @@ extension NodeCore {
         guard row.direction == .incoming, row.state == .completed else {
             throw EarshotError(.conflict, "the resource \(id) is not a received one that is complete")
         }
-        guard transfer.placing == nil else { throw .isPlacing(id) }
+        guard !transfer.reception.isPlacing else { throw .isPlacing(id) }
         return row
     }
 
@@ -80,7 +80,7 @@ extension NodeCore {
     private mutating func dropContent(_ id: ResourceID, _ call: CallID) throws(EarshotError) {
         let transfer = try self.knownTransfer(id)
         guard transfer.row.direction == .incoming, !transfer.isOpen else { return self.answer(call, .done) }
-        guard transfer.placing == nil, !transfer.isWithDisk else { throw .isPlacing(id) }
+        guard !transfer.reception.isActive else { throw .isPlacing(id) }
         guard transfer.hasContent else { return self.answer(call, .done) }
         guard !transfer.isBeingRemoved else { throw .isBeingRemoved(id) }
         guard !self.isStopping else { throw .stopping }
@@ -94,7 +94,7 @@ extension NodeCore {
 
     private mutating func removeResource(_ id: ResourceID, _ call: CallID) throws(EarshotError) {
         let transfer = try self.knownTransfer(id)
-        guard transfer.placing == nil else { throw .isPlacing(id) }
+        guard !transfer.reception.isPlacing else { throw .isPlacing(id) }
         guard !transfer.isOpen else {
             self.endTransfer(id, .cancelled, "cancelled here", told: Refusal(code: .cancelled, explanation: "cancelled by a person"))
             self.commit(.ended([self.transfers[id]?.row ?? transfer.row], .transfer(call)), [])
@@ -104,11 +104,11 @@ extension NodeCore {
         guard !self.isStopping else { throw .stopping }
         // An outgoing transfer need not be at rest, because its id is never used again.
         guard transfer.isAtRest || transfer.row.direction == .outgoing else {
-            _ = self.transfers.change(id) { $0.remover = call }
+            self.transfers.change(id) { $0.removeAtRest(for: call) }
             return
         }
         let commit = self.commit(.removed(transfer.row, hasContent: transfer.hasContent, call), self.removal(of: transfer))
-        _ = self.transfers.change(id) { $0.unwantedBy = commit }
+        self.transfers.change(id) { $0.removalBegan(commit) }
     }
 
     /// Cancels or removes all transfers of one resource to a group.
@@ -127,7 +127,7 @@ extension NodeCore {
         if let removed = transfers.first(where: { $0.unwantedBy != nil }) { throw .isBeingRemoved(removed.row.id) }
         guard !self.isStopping else { throw .stopping }
         let commit = self.commit(.removedShare(transfers.map(\.row), call), transfers.flatMap(self.removal))
-        for transfer in transfers { _ = self.transfers.change(transfer.row.id) { $0.unwantedBy = commit } }
+        for transfer in transfers { self.transfers.change(transfer.row.id) { $0.removalBegan(commit) } }
     }
 
     /// Handles the removal of a row from disk, or its failure. A transfer that was offered again meanwhile stays, even if it is over again:
@@ -135,7 +135,7 @@ extension NodeCore {
     private mutating func removed(_ row: Resource, by commit: CommitID, _ error: EarshotError?) {
         guard let transfer = self.transfers[row.id], transfer.unwantedBy == commit else { return }
         guard error == nil else {
-            _ = self.transfers.change(row.id) { $0.unwantedBy = nil }
+            self.transfers.change(row.id) { $0.removalFailed() }
             return
         }
         self.forget(transfer)
@@ -178,10 +178,7 @@ extension NodeCore {
                 self.answer(call, .failure(error))
                 return true
             }
-            _ = self.transfers.change(id) { transfer in
-                transfer.row.inSpool = false
-                transfer.isContentLeft = true
-            }
+            self.transfers.change(id) { $0.dropped() }
             self.emit(.transfer(id, .removeContent(for: call)))
         case .removed(let row, let hasContent, let call):
             self.removed(row, by: id, error)
@@ -210,7 +207,7 @@ extension NodeCore {
         switch report {
         case .stopped: return self.moverStopped(id)
         case .contentRemoved(let call?, let error):
-            if error == nil { _ = self.transfers.change(id) { $0.isContentLeft = false } }
+            if error == nil { self.transfers.change(id) { $0.stepReception { $0.dropConfirmed() } } }
             return self.answer(call, error.map { .failure($0) } ?? .done)
         default: break
         }
@@ -235,12 +232,7 @@ extension NodeCore {
         case .moved(let offset): if self.deadlines.contains(.progress(id)) { self.progressed(id, to: offset) }
         case .failed(let failure): self.transferFailed(id, failure)
         case .abandoned: self.abandonUpload(id)
-        case .contentRemoved(_, let error):
-            if let error {
-                self.log(Notice(.error, "content of a file stays in the spool", ["id": id, "error": error]))
-                _ = self.transfers.change(id) { $0.isContentLeft = true }
-            }
-            self.contentRemoved(id)
+        case .contentRemoved(_, let error): self.contentRemoved(id, error)
         case .stopped: break
         }
     }
@@ -261,7 +253,8 @@ extension NodeCore {
 
     private mutating func transferFailed(_ id: ResourceID, _ failure: TransferFailure) {
         // A whole resource that is being put in its place or removed can no longer fail.
-        guard let transfer = self.transfers[id], transfer.isMoving, transfer.placing == nil, transfer.removal == nil else { return }
+        guard let transfer = self.transfers[id], transfer.isMoving, !transfer.reception.isPlacing, !transfer.reception.isRemoving
+        else { return }
         switch transfer.row.direction {
         case .outgoing: self.endTransfer(id, failure.error.code, failure.error.message, told: failure.told)
         case .incoming: self.downloadFailed(id, failure)

@@ -9,7 +9,7 @@ extension NodeCore {
     mutating func finishTransfer(_ id: ResourceID, _ state: Resource.State, _ error: EarshotError? = nil, isUntold: Bool = false) {
         guard let before = self.transfers[id], before.isOpen else { return }
         let now = self.now.wall
-        _ = self.transfers.change(id) { $0.end(state, error, at: now, isUntold: isUntold) }
+        self.transfers.change(id) { $0.end(state, error, at: now, isUntold: isUntold) }
         guard let row = self.transfers[id]?.row else { return }
         self.deadlines.cancel(.transfer(id))
         self.deadlines.cancel(.progress(id))
@@ -62,7 +62,7 @@ extension NodeCore {
 
     /// Ends a transfer that is not whole yet. A transfer that is being put in its place continues to its end.
     mutating func interruptTransfer(_ id: ResourceID, _ code: EarshotError.Code, _ message: String, isUntold: Bool = false) {
-        guard self.transfers[id]?.placing == nil else { return }
+        guard self.transfers[id]?.reception.isPlacing != true else { return }
         self.finishTransfer(id, code == .cancelled ? .cancelled : .failed, EarshotError(code, message), isUntold: isUntold)
     }
 
@@ -75,7 +75,7 @@ extension NodeCore {
 
     /// Ends a transfer here, and tells the peer now or when it is back.
     mutating func endTransfer(_ id: ResourceID, _ code: EarshotError.Code, _ message: String, told refusal: Refusal) {
-        guard let transfer = self.transfers[id], transfer.isOpen, transfer.placing == nil else { return }
+        guard let transfer = self.transfers[id], transfer.isOpen, !transfer.reception.isPlacing else { return }
         let isTold = self.tellEnd(of: id, refusal)
         self.interruptTransfer(id, code, message, isUntold: !isTold)
     }
@@ -106,10 +106,7 @@ extension NodeCore {
     /// Handles a mover that has stopped. Work that arrived meanwhile is next.
     mutating func moverStopped(_ id: ResourceID) {
         self.endList(id)
-        _ = self.transfers.change(id) { transfer in
-            transfer.hasMover = false
-            transfer.isSettling = false
-        }
+        self.transfers.change(id) { $0.moverStopped() }
         guard let transfer = self.transfers[id] else {
             // The row was deleted while the mover was still cleaning up.
             return self.emit(.transfer(id, .discard(.none)))
@@ -123,14 +120,11 @@ extension NodeCore {
     /// Handles a transfer on which nothing works any more: its row may be removed, and it may be offered again.
     mutating func transferRested(_ id: ResourceID) {
         guard let transfer = self.transfers[id], transfer.isAtRest else { return }
-        _ = self.transfers.change(id) { transfer in
-            transfer.pendingOffer = nil
-            transfer.remover = nil
-        }
+        let offer = self.transfers.change(id) { $0.takeOffer() } ?? nil
         // The removal goes first, so that its outcome decides the answer to the offer, or the new row is written behind it.
-        if let call = transfer.remover { self.take(.remove(id), call) }
+        if let call = self.transfers.change(id, { $0.takeRemover() }) ?? nil { self.take(.remove(id), call) }
         self.forgetFinishedTransfers(endedBy: transfer.peerID)
-        if let pending = transfer.pendingOffer, self.records[transfer.peerID]?.connection == pending.link {
+        if let pending = offer, self.records[transfer.peerID]?.connection == pending.link {
             self.cause = pending.link
             self.resourceOffered(pending.offer, by: transfer.peerID, on: pending.link)
             self.cause = nil
@@ -145,7 +139,7 @@ extension NodeCore {
     mutating func settleHold(of id: ResourceID) {
         guard let transfer = self.transfers[id], transfer.hold != nil, !transfer.hasMover, !transfer.isWaiting else { return }
         self.release(transfer.hold)
-        _ = self.transfers.change(id) { $0.hold = nil }
+        self.transfers.change(id) { $0.discharged() }
     }
 
     // MARK: Remembered ends
@@ -191,7 +185,7 @@ extension NodeCore {
     mutating func resourceCancelled(_ cancel: ResourceRefuse, by peer: PeerID) {
         guard let transfer = self.transfers[cancel.id], transfer.peerID == peer else { return }
         if transfer.row.direction == .incoming, transfer.isOpen {
-            _ = self.transfers.change(cancel.id) { $0.isEndedByPeer = true }
+            self.transfers.change(cancel.id) { $0.cancelledByPeer() }
             self.offeredInVain(peer)
         }
         let code = cancel.refusal.code.earshotCode
@@ -219,7 +213,7 @@ extension NodeCore {
         // A retry would fail in the same way. Transfers that wait did not cause the fault.
         case .refusedConnection(let explanation):
             let error = EarshotError(.protocolViolation, "the connection was closed for a fault: \(explanation)")
-            self.interruptTransfers(of: peer, error) { $0.link != nil && !$0.isSettling }
+            self.interruptTransfers(of: peer, error) { $0.link != nil && !$0.reception.isActive }
         case .withinReach:
             // Queued transfers wait even if reaching the peer fails.
             if self.transfers.count(of: peer, .queued) > 0 { self.needed(.sessionForQueue, of: peer) }

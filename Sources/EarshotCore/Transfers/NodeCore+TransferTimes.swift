@@ -36,7 +36,7 @@ extension NodeCore {
     /// removes the time limit.
     mutating func limit(_ id: ResourceID, to limit: TransferRecord.Limit?) {
         self.deadlines.cancel(.transfer(id))
-        _ = self.transfers.change(id) { $0.limit = limit }
+        self.transfers.change(id) { $0.waits(for: limit) }
         guard let limit, let transfer = self.transfers[id], transfer.isOpen else { return }
         let reading: Duration = .seconds(Int64(clamping: transfer.row.size / EarshotLimits.resourceDoneRate))
         let time: Duration =

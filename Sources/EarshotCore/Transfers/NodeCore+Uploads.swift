@@ -17,7 +17,7 @@ extension NodeCore {
     /// Sends resources. Queued ones are on disk before they begin, all of them or none.
     mutating func send(_ drafts: [ResourceDraft], _ call: CallID) {
         guard !self.isStopping else { return self.answer(call, .failure(.stopping)) }
-        let records = drafts.map(self.record)
+        let records = drafts.map { self.record($0) }
         guard drafts.contains(where: \.isQueued) else {
             for record in records { self.keepTransfer(record, isNew: true) }
             return self.answer(call, .resources(records.map { self.beginUpload($0) }))
@@ -28,13 +28,12 @@ extension NodeCore {
     /// Sends a body that the caller supplies, or a file that it holds open. The caller is answered at the end of the transfer.
     mutating func sendBody(_ draft: ResourceDraft, _ call: CallID) {
         guard !self.isStopping, !self.streams.isOver else { return self.answer(call, .failure(.stopping)) }
-        var record = self.record(draft)
-        record.caller = call
+        let record = self.record(draft, for: call)
         self.keepTransfer(record, isNew: true)
         _ = self.beginUpload(record)
     }
 
-    private func record(_ draft: ResourceDraft) -> TransferRecord {
+    private func record(_ draft: ResourceDraft, for caller: CallID? = nil) -> TransferRecord {
         let peer = draft.conversation.peer
         let row = Resource(
             id: draft.id, direction: .outgoing, peerID: peer, peerName: self.records[peer]?.name ?? peer.description,
@@ -49,9 +48,7 @@ extension NodeCore {
         let stored = StoredTransfer(
             id: draft.id, source: draft.source, stamp: draft.stamp, digest: algorithm, isQueued: draft.isQueued,
             expiry: self.now.running + patience)
-        var record = TransferRecord(row: row, stored: stored)
-        record.attributes = draft.attributes
-        return record
+        return TransferRecord(row: row, stored: stored, attributes: draft.attributes, caller: caller)
     }
 
     /// Adds a transfer, begins it if possible, and returns its row.
@@ -88,7 +85,7 @@ extension NodeCore {
                 continue
             }
             let now = self.now.monotonic
-            _ = self.transfers.change(id) { $0.begin(on: link, at: now) }
+            self.transfers.change(id) { $0.begin(on: link, at: now) }
             self.emit(.transfer(id, .open(upload.row, stored.source)))
             begun += 1
         }
@@ -137,11 +134,7 @@ extension NodeCore {
         var offer = before.offer(in: session)
         if let source { offer.size = source.size }
         if before.row.kind == .file, self.takesAttributes(before.row.peerID) { offer.attributes = source?.attributes ?? before.attributes }
-        _ = self.transfers.change(id) { upload in
-            upload.opened = isChanged ? source : nil
-            upload.isOffered = true
-            upload.upload.opened(isChanged: isChanged)
-        }
+        self.transfers.change(id) { $0.offer(changed: isChanged ? source : nil) }
         self.send(.resourceOffer(offer), on: link)
         self.limit(id, to: .answer)
     }
@@ -169,7 +162,7 @@ extension NodeCore {
             let told = Refusal(error.code, "its sender's disk does not take it")
             return self.endTransfer(id, error.code, "its source has changed, which cannot be recorded: \(error.message)", told: told)
         }
-        _ = self.transfers.change(id) { $0.adopt() }
+        self.transfers.change(id) { $0.adopt() }
         self.goOn(by: accept, isFirst: true)
     }
 
@@ -210,7 +203,7 @@ extension NodeCore {
 
     mutating func stepUpload(_ id: ResourceID, _ event: (inout UploadStateMachine) -> UploadStateMachine.Action) {
         guard let upload = self.transfers[id], upload.isMoving, let link = upload.link, let algorithm = upload.stored?.digest,
-            let action = self.transfers.change(id, { event(&$0.upload) })
+            let action = self.transfers.change(id, { $0.stepUpload(event) })
         else { return }
         switch action {
         case .wait: break
@@ -238,10 +231,9 @@ extension NodeCore {
 
     mutating func sourceDigested(_ id: ResourceID, _ digest: [UInt8]) {
         guard let upload = self.transfers[id], upload.isMoving, let algorithm = upload.stored?.digest,
-            self.transfers.change(id, { $0.upload.digested() }) == true
+            self.transfers.change(id, { $0.digested(ResourceDigest(algorithm, digest)) }) == true
         else { return }
         self.limit(id, to: .done)
-        _ = self.transfers.change(id) { $0.row.digest = ResourceDigest(algorithm, digest).text }
         self.send(.resourceEnd(ResourceEnd(id: id, algorithm: algorithm, digest: digest)), on: upload.link)
     }
 

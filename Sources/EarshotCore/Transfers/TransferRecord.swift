@@ -29,70 +29,70 @@ struct TransferRecord: Sendable {
         let link: LinkID
     }
 
-    /// The step that follows the removal of content from the spool.
-    enum Removal: Sendable {
-        /// The content is in its place, as this row says.
-        case placed(Resource)
-        case failed(TransferFailure)
-        /// The transfer had ended before.
-        case undone
-    }
-
-    var row: Resource
+    private(set) var row: Resource
     /// The data for resuming after an interruption; `nil` once the transfer is over and its peer need not be told.
-    var stored: StoredTransfer?
+    private(set) var stored: StoredTransfer?
     /// The connection on which both sides speak of the transfer; `nil` if it waits for a user or its peer, and when it is over.
-    var link: LinkID?
+    private(set) var link: LinkID?
     /// The connection on which an incoming transfer was offered last. On another connection its sender does not know yet what an answer
     /// refers to.
-    var offerLink: LinkID?
+    private(set) var offerLink: LinkID?
     /// Whether its mover has not stopped yet.
-    var hasMover = false
+    private(set) var hasMover = false
     /// The attributes of a file: as last offered for an incoming one, or as given by the caller for an outgoing body. They are not stored:
     /// each connection begins with an offer, and the spool keeps those of the files that it holds.
-    var attributes: FileAttributes?
+    private(set) var attributes: FileAttributes?
     /// The progress of its mover.
-    var upload = UploadStateMachine()
-    var download = DownloadStateMachine()
-    var pendingOffer: PendingOffer?
+    private(set) var upload = UploadStateMachine()
+    private(set) var download = DownloadStateMachine()
+    /// The publication of an incoming one, after its last byte.
+    private(set) var reception = ReceptionStateMachine()
+    private(set) var pendingOffer: PendingOffer?
     /// Whether the peer may know of an outgoing transfer.
-    var isOffered = false
+    private(set) var isOffered = false
     /// The offered source, if it differs from the one that the receiver accepted before.
-    var opened: OpenedSource?
+    private(set) var opened: OpenedSource?
     /// The receiver's acceptance of the changed source, until that is on disk.
-    var accepted: ResourceAccept?
+    private(set) var accepted: ResourceAccept?
     /// The limit that its deadline applies to.
-    var limit: Limit?
+    private(set) var limit: Limit?
     /// Whether the peer has ended it, and need not be told.
-    var isEndedByPeer = false
-    /// Whether all of an incoming transfer has arrived: it finishes without the connection.
-    var isSettling = false
-    /// Whether its row as a received one is being written, or is being undone because the transfer has ended meanwhile.
-    var isBeingKept = false
-    /// The row that it will have in the directory of received files, while it is being moved there. It can no longer be cancelled.
-    var placing: Resource?
-    var removal: Removal?
-    /// Whether its row on disk says that there is no content, while the spool has not confirmed the removal yet.
-    var isContentLeft = false
+    private(set) var isEndedByPeer = false
     /// The commit that removes its row. A resource that is offered again meanwhile has another record, and stays.
-    var unwantedBy: CommitID?
+    private(set) var unwantedBy: CommitID?
     /// The call that waits for the removal to begin.
-    var remover: CallID?
-    var meter = RateMeter()
-    var pace = PaceMeter()
-    var lastProgress: MonotonicInstant?
+    private(set) var remover: CallID?
+    private var meter = RateMeter()
+    private var pace = PaceMeter()
+    private var lastProgress: MonotonicInstant?
     /// When its bytes last moved, or its mover began.
     private(set) var lastMoved: MonotonicInstant?
     /// When its mover began to move bytes, until that has been recorded.
-    var unrecordedSince: MonotonicInstant?
+    private var unrecordedSince: MonotonicInstant?
     /// The call that waits for its end, or, for an incoming transfer, for its beginning.
-    var caller: CallID?
+    private(set) var caller: CallID?
     /// The charge of its sender while it waits here or moves.
-    var hold: HoldID?
+    private(set) var hold: HoldID?
 
-    init(row: Resource, stored: StoredTransfer? = nil) {
+    init(row: Resource, stored: StoredTransfer? = nil, attributes: FileAttributes? = nil, caller: CallID? = nil) {
         self.row = row
         self.stored = stored
+        self.attributes = attributes
+        self.caller = caller
+    }
+
+    /// Creates the record of an offered transfer.
+    init(row: Resource, stored: StoredTransfer, attributes: FileAttributes?, offeredOn link: LinkID, charged hold: HoldID?) {
+        self.init(row: row, stored: stored, attributes: attributes)
+        self.offerLink = link
+        self.hold = hold
+    }
+
+    /// Creates the record of a transfer of an earlier run. The store does not record whether the peer knows of the transfer, so assume that
+    /// it does.
+    init(loaded: LoadedTransfer) {
+        self.init(row: loaded.row, stored: loaded.stored)
+        self.isOffered = loaded.row.direction == .outgoing
     }
 
     /// The store operations that write its present state.
@@ -114,16 +114,13 @@ struct TransferRecord: Sendable {
     var isUntold: Bool { !self.isOpen && self.stored != nil }
 
     /// Whether the spool has content of it that nothing works on.
-    var hasContent: Bool { self.row.inSpool || self.isContentLeft }
-
-    /// Whether the disk is busy with its content. If it is cancelled meanwhile, the disk still has it until that is undone.
-    var isWithDisk: Bool { self.isBeingKept || (self.isSettling && self.hasMover && self.row.state != .completed) }
+    var hasContent: Bool { self.row.inSpool || self.reception.isContentLeft }
 
     /// Whether its row is being removed.
     var isBeingRemoved: Bool { self.unwantedBy != nil || self.remover != nil }
 
     /// Whether nothing works on it here. Until then its row is not removed, and it does not start again under its id.
-    var isAtRest: Bool { !self.hasMover && !self.isBeingKept }
+    var isAtRest: Bool { !self.hasMover && !self.reception.isWithDisk }
 
     /// Whether it waits for a user's answer here.
     var isWaiting: Bool { self.row.direction == .incoming && self.row.state == .offered && !self.isTaken }
@@ -137,6 +134,8 @@ struct TransferRecord: Sendable {
         return row
     }
 
+    // MARK: Moving
+
     /// Begins or resumes it on a connection, with a new mover.
     mutating func begin(on link: LinkID, at now: MonotonicInstant) {
         self.link = link
@@ -146,6 +145,49 @@ struct TransferRecord: Sendable {
         self.accepted = nil
         self.unrecordedSince = now
         self.lastMoved = now
+    }
+
+    /// Begins or resumes an incoming one, whose sender is charged. `caller` has accepted it and waits for its beginning.
+    mutating func begin(on link: LinkID, at now: MonotonicInstant, for caller: CallID?, charged hold: HoldID?) {
+        self.begin(on: link, at: now)
+        self.caller = caller
+        self.hold = hold
+    }
+
+    /// Returns the caller that waits for its beginning, which is answered now.
+    mutating func answered() -> CallID? { self.caller.take() }
+
+    mutating func stepUpload<Action>(_ event: (inout UploadStateMachine) -> Action) -> Action { event(&self.upload) }
+
+    mutating func stepDownload<Action>(_ event: (inout DownloadStateMachine) -> Action) -> Action { event(&self.download) }
+
+    mutating func stepReception<Action>(_ event: (inout ReceptionStateMachine) -> Action) -> Action { event(&self.reception) }
+
+    /// Records that it waits for the next step, which has a time limit, or for none.
+    mutating func waits(for limit: Limit?) { self.limit = limit }
+
+    mutating func moverStopped() {
+        self.hasMover = false
+        self.reception.moverStopped()
+    }
+
+    /// Records that its sender is no longer charged.
+    mutating func discharged() { self.hold = nil }
+
+    // MARK: Sending
+
+    /// Records that the opened source is offered. `source` is `nil` unless it differs from the one that the receiver accepted before.
+    mutating func offer(changed source: OpenedSource?) {
+        self.opened = source
+        self.isOffered = true
+        self.upload.opened(isChanged: source != nil)
+    }
+
+    /// Records the digest of the whole. Returns whether the receiver is to be told that everything was sent.
+    mutating func digested(_ digest: ResourceDigest) -> Bool {
+        guard self.upload.digested() else { return false }
+        self.row.digest = digest.text
+        return true
     }
 
     /// Notes which part of the changed source the receiver accepts. Returns the record as it will be then.
@@ -164,6 +206,32 @@ struct TransferRecord: Sendable {
         self.row.size = source.size
         self.row.transferred = 0
     }
+
+    // MARK: Offers
+
+    /// Records a repeated offer, which is handled once nothing works on the transfer any more, or fewer are in progress.
+    mutating func postpone(_ offer: ResourceOffer, on link: LinkID) { self.pendingOffer = PendingOffer(offer: offer, link: link) }
+
+    /// Returns the postponed offer, which is handled now or never.
+    mutating func takeOffer() -> PendingOffer? { self.pendingOffer.take() }
+
+    /// Records a repeated offer. The source may have changed: if its size differs, the content kept here is dropped on acceptance.
+    mutating func offeredAgain(_ offer: ResourceOffer, on link: LinkID) {
+        self.row.size = offer.size
+        self.attributes = offer.attributes
+        self.offerLink = link
+    }
+
+    /// Records that a user has accepted the offer. Without a connection on which it can begin, it waits until `latest` like an interrupted
+    /// one.
+    mutating func accepted(on link: LinkID?, until latest: WallTime) {
+        self.stored?.isTaken = true
+        guard link == nil else { return }
+        self.row.state = .paused
+        self.isAbsent(until: latest)
+    }
+
+    // MARK: Progress
 
     /// Records that bytes have moved. Returns whether that is to be published, and whether it is to be stored.
     mutating func progress(to offset: UInt64, at now: MonotonicInstant) -> (isDue: Bool, isRecordDue: Bool) {
@@ -190,6 +258,8 @@ struct TransferRecord: Sendable {
         return (isDue, isRecordDue)
     }
 
+    // MARK: Interruptions
+
     /// Marks the transfer as interrupted: the connection is lost, and it resumes on the next one.
     mutating func interrupt(until latest: WallTime) {
         self.link = nil
@@ -208,6 +278,67 @@ struct TransferRecord: Sendable {
         self.stored?.expiry = stored.isQueued ? max(stored.expiry, latest) : latest
     }
 
+    /// Takes the transfer up after a restart. `held`: how much of its content is here, for an incoming one.
+    mutating func takeUp(held: UInt64?, until latest: WallTime) {
+        if self.row.state == .transferring, let stored = self.stored {
+            // The process was killed during the transfer. The time of absence begins now.
+            self.stored?.expiry = max(stored.expiry, latest)
+        }
+        let wasTaken = self.isTaken
+        if self.row.direction == .incoming {
+            // Bytes move only after acceptance: the disk has this row, but the earlier one that recorded acceptance was refused.
+            if self.row.state != .offered { self.stored?.isTaken = true }
+            self.row.transferred = held ?? 0
+        }
+        if self.row.state == .transferring || wasTaken { self.row.state = .paused }
+    }
+
+    /// Corrects the row of a transfer that an earlier run has ended, whose content is at `place` or was removed. Returns whether it changed.
+    mutating func correct(place: String?) -> Bool {
+        if let place {
+            // The earlier run was killed after it had moved the content into place, and before it had committed that.
+            self.row.path = place
+            self.row.error = nil
+            self.row.errorMessage = nil
+        } else {
+            // The disk could not undo the reception, and recorded the end later. The sweep removes the content.
+            guard self.row.inSpool, self.row.direction == .incoming, !self.isOpen, self.row.state != .completed else { return false }
+        }
+        self.row.inSpool = false
+        return true
+    }
+
+    // MARK: Ending
+
+    /// Records that the peer has cancelled it, and need not be told of the end.
+    mutating func cancelledByPeer() { self.isEndedByPeer = true }
+
+    /// Records that the peer knows of its end, or need no longer be told.
+    mutating func peerTold() { self.stored = nil }
+
+    /// Records that it is received, as `row` says.
+    mutating func received(as row: Resource) {
+        self.row = row
+        self.stored = nil
+        self.link = nil
+    }
+
+    /// Records whether the row without content was written. If the disk refused it, the content stays until the row is removed, or until a
+    /// later row says that there is no content.
+    mutating func undone(isWritten: Bool) -> ReceptionStateMachine.UndoneAction {
+        if !isWritten { self.row.inSpool = true }
+        return self.reception.undone(isWritten: isWritten)
+    }
+
+    /// Records that another file has taken its place in the directory of received files.
+    mutating func replaced() { self.row.path = nil }
+
+    /// Records that the row on disk no longer has content.
+    mutating func dropped() {
+        self.row.inSpool = false
+        self.reception.dropped()
+    }
+
     /// Ends the transfer; its row says how.
     mutating func end(_ state: Resource.State, _ error: EarshotError?, at now: WallTime, isUntold: Bool) {
         self.row.state = state
@@ -224,6 +355,18 @@ struct TransferRecord: Sendable {
         if !isUntold { self.stored = nil }
     }
 
+    // MARK: Removal
+
+    /// Records the call for the removal, which begins once nothing works on the transfer any more.
+    mutating func removeAtRest(for call: CallID) { self.remover = call }
+
+    /// Returns the call that waits for the removal: it begins now, or is refused.
+    mutating func takeRemover() -> CallID? { self.remover.take() }
+
+    mutating func removalBegan(_ commit: CommitID) { self.unwantedBy = commit }
+
+    mutating func removalFailed() { self.unwantedBy = nil }
+
     /// Returns its sender's offer of it.
     func offer(in session: SessionID) -> ResourceOffer {
         let kind: ResourceOffer.Kind =
@@ -232,59 +375,5 @@ struct TransferRecord: Sendable {
             case .directory: .directory
             }
         return ResourceOffer(session: session, id: self.row.id, kind: kind, size: self.row.size, name: self.row.name)
-    }
-}
-
-/// Transfers are counted by these facets, because the core looks them up for each frame of a peer.
-extension TransferRecord: PeerTableRow {
-    struct Facets: OptionSet, Sendable, Hashable {
-        let rawValue: UInt16
-        /// Not over; it may be interrupted.
-        static let open = Facets(rawValue: 1 << 0)
-        static let openIncoming = Facets(rawValue: 1 << 1)
-        static let openOutgoing = Facets(rawValue: 1 << 2)
-        /// An offer that waits for a user here.
-        static let waiting = Facets(rawValue: 1 << 3)
-        /// Being received, or about to be.
-        static let taking = Facets(rawValue: 1 << 4)
-        /// Its mover has not stopped, whether it is over or not.
-        static let incomingMover = Facets(rawValue: 1 << 5)
-        static let outgoingMover = Facets(rawValue: 1 << 6)
-        /// Its content is in the spool, or will be.
-        static let kept = Facets(rawValue: 1 << 7)
-        /// Over, and the peer is to be told when it is back.
-        static let untold = Facets(rawValue: 1 << 8)
-        /// Waits for a session with its peer at the user's request.
-        static let queued = Facets(rawValue: 1 << 9)
-        /// Over, without content, and at rest: it remains only for listing.
-        static let finished = Facets(rawValue: 1 << 10)
-        /// Outgoing; begins or resumes when its peer is connected and it has its turn.
-        static let ready = Facets(rawValue: 1 << 11)
-        /// Like ``ready``, but with a time limit.
-        static let readyInTime = Facets(rawValue: 1 << 12)
-        /// Incoming, offered again; waits until fewer are in progress.
-        static let offeredAgain = Facets(rawValue: 1 << 13)
-    }
-
-    static var finished: Facets { .finished }
-
-    var peerID: PeerID { self.row.peerID }
-
-    var facets: Facets {
-        let isIncoming = self.row.direction == .incoming
-        var facets: Facets = []
-        if self.isOpen { facets.formUnion([.open, isIncoming ? .openIncoming : .openOutgoing]) }
-        if self.isWaiting { facets.insert(.waiting) }
-        if self.isTaken, self.isOpen, self.hasMover { facets.insert(.taking) }
-        if self.hasMover { facets.insert(isIncoming ? .incomingMover : .outgoingMover) }
-        if self.hasContent || (self.isTaken && self.isOpen) { facets.insert(.kept) }
-        if self.isUntold { facets.insert(.untold) }
-        if !isIncoming, self.isOpen, self.stored?.isQueued == true, self.row.group == nil { facets.insert(.queued) }
-        if !self.isOpen, !self.hasContent, self.isAtRest { facets.insert(.finished) }
-        if isIncoming, self.isOpen, self.isAtRest, self.pendingOffer != nil { facets.insert(.offeredAgain) }
-        if !isIncoming, self.isOpen, !self.hasMover, self.link == nil, self.stored != nil {
-            facets.formUnion(self.limit == nil ? .ready : [.ready, .readyInTime])
-        }
-        return facets
     }
 }

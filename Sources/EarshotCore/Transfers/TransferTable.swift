@@ -40,6 +40,7 @@ struct TransferTable: Sendable {
     }
 
     /// Changes a transfer, if it exists.
+    @discardableResult
     mutating func change<Result>(_ id: ResourceID, _ body: (inout TransferRecord) -> Result) -> Result? {
         guard var record = self.records[id] else { return nil }
         let result = body(&record)
