@@ -49,12 +49,7 @@ package struct NodeCore: Sendable {
     var dataPaths: DataPaths
     var streams = StreamTable()
     var transfers = TransferTable()
-    /// The transfers whose rows the disk has refused, and which are to be written again.
-    var refusedRows: OrderedSet<ResourceID> = []
-    /// The transfers whose end is being written. Their bodies in the spool are removed after that.
-    var spooledEnds: OrderedDictionary<ResourceID, Resource> = [:]
-    /// The transfers among these that ended with the present input: one look at the disk serves all.
-    var newSpooledEnds: [Resource] = []
+    var unwritten = UnwrittenTransfers()
 
     // Messages
     var outgoing = OutgoingMessages()

@@ -5,13 +5,7 @@ import OrderedCollections
 /// after the next start.
 extension NodeCore {
     mutating func rowsRefused(_ ids: [ResourceID]) {
-        self.refusedRows.append(contentsOf: ids)
-        // Meanwhile peers may offer and cancel without limit, so the list is bounded.
-        while self.refusedRows.count > EarshotLimits.rememberedTransfers,
-            let oldest = self.refusedRows.firstIndex(where: { self.spooledEnds[$0] == nil })
-        {
-            self.refusedRows.remove(at: oldest)
-        }
+        self.unwritten.refuse(ids)
         if !self.isStopping { self.set(.transferRows, after: EarshotLimits.keepPause) }
     }
 
@@ -20,8 +14,9 @@ extension NodeCore {
         self.deadlines.cancel(.transferRows)
         // Memory follows the commits that are under way, so its rows must not be written behind them.
         guard self.transfers.commitCount == 0 else { return self.set(.transferRows, after: EarshotLimits.keepPause) }
+        let (refused, ends) = self.unwritten.takeRefused()
         var changes: [TransferChange] = []
-        for id in self.refusedRows {
+        for id in refused {
             guard let transfer = self.transfers[id] else {
                 changes.append(.remove(id, self.transfers.ended(id)))
                 continue
@@ -29,9 +24,7 @@ extension NodeCore {
             guard !transfer.isOpen else { continue }
             changes += [.put(transfer.row, isNew: false), transfer.stored.map { .putTransfer($0) } ?? .removeTransfer(id)]
         }
-        let spooled = self.refusedRows.compactMap { self.spooledEnds[$0] }
-        self.refusedRows = []
         if !changes.isEmpty { self.emit(.keepTransfers(changes)) }
-        if !spooled.isEmpty { self.commit(.ended(spooled, nil), []) }
+        if !ends.isEmpty { self.commit(.ended(ends, nil), []) }
     }
 }

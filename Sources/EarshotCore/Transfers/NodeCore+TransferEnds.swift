@@ -34,23 +34,19 @@ extension NodeCore {
         guard stored.source != .none || stored.isTaken else { return }
         guard stored.source == .spool else { return self.emit(.transfer(row.id, .discard(stored.source))) }
         // The row is written first: a start that found the transfer open would have nothing to send, and would report a failure.
-        self.spooledEnds[row.id] = row
-        self.newSpooledEnds.append(row)
+        self.unwritten.ended(row)
     }
 
     /// Waits until the rows of ended transfers with bodies in the spool are on disk: the store writes the rows before this commit.
     mutating func keepSpooledEnds() {
-        guard !self.newSpooledEnds.isEmpty else { return }
-        self.commit(.ended(self.newSpooledEnds, nil), [])
-        self.newSpooledEnds = []
+        let rows = self.unwritten.takeNewEnds()
+        if !rows.isEmpty { self.commit(.ended(rows, nil), []) }
     }
 
     /// Handles the outcome of a commit behind the given ends: all of them are on disk, or the disk refused some, which are retried.
     mutating func endsKept(_ rows: [Resource], _ end: TransferCommit.EndingCall?, _ error: EarshotError?) {
         if error != nil { self.rowsRefused(rows.map(\.id)) }
-        for row in rows where !self.refusedRows.contains(row.id) {
-            if self.spooledEnds.removeValue(forKey: row.id) != nil { self.emit(.transfer(row.id, .discard(.spool))) }
-        }
+        for id in self.unwritten.written(rows) { self.emit(.transfer(id, .discard(.spool))) }
         // Answered even if the disk is full: the transfers are over, and their peers may have heard of it.
         let now = rows.map { self.transfers[$0.id]?.row ?? $0 }
         switch end {
