@@ -112,9 +112,10 @@ extension NodeCore {
     package func isAttached(_ conversation: Conversation) -> Bool { self.carrier(of: conversation) != nil }
     package var queueUsage: QueueUsage { self.outgoing.queue }
     /// The number of noted receipts that are not being written yet. ``unnotedCount`` is the number of receipts that senders have not noted.
-    package var gatheringNotes: Int { self.notes.count }
-    package var unnotedCount: Int { self.unnotedReads.count }
-    package func unnoted(of peer: PeerID) -> Int { self.unnotedReads.all(of: peer).count }
+    package var gatheringNotes: Int { self.readReceipts.gatheringNotes }
+    package var isNoting: Bool { self.readReceipts.isNoting }
+    package var unnotedCount: Int { self.readReceipts.count }
+    package func unnoted(of peer: PeerID) -> Int { self.readReceipts.all(of: peer).count }
 
     /// The number of decisions that are not on disk yet.
     package var undecidedCount: Int { self.decisions.count }

@@ -64,13 +64,7 @@ package struct NodeCore: Sendable {
     var keeping = OutboxKeeping()
     /// The recipients of queued messages whose final status the disk has refused.
     var unsettled: OrderedSet<Unsettled> = []
-    /// The messages that were read here and whose senders have not noted so.
-    var unnotedReads = UnnotedReads()
-    /// The notes of senders, gathered to be removed from the disk in one commit.
-    var notes = ReceiptNotes()
-    package internal(set) var isNoting = false
-    /// The peers for which `loadReceipts` is under way, each with the notes that were not committed when it began.
-    var receiptLoads: [PeerID: ReceiptNotes] = [:]
+    var readReceipts = ReadReceipts()
 
     var deadlines = Deadlines<Deadline>()
     var isStopping = false

@@ -40,11 +40,9 @@ struct GroupTies: Sendable {
     var isChecking = false
     /// Names received while earlier records are still unchecked. They are compared after those records are merged.
     private var late: OrderedDictionary<GroupID, GroupName> = [:]
-    /// The groups in which the peer has sent a reliable message, and the groups in which one was refused. Both are kept regardless of
-    /// membership: if the records here show the peer out and in again, the peer may never have noticed, and continues its order of
-    /// messages.
-    private var sentMessages: Set<GroupID> = []
-    private var refusing: Set<GroupID> = []
+    /// The order of the peer's messages in each group. It is kept regardless of membership: if the records here show the peer out and in
+    /// again, the peer may never have noticed, and continues its order of messages.
+    private var orders: [GroupID: IncomingOrder] = [:]
     /// The groups that both were in on this connection, and no longer are. Messages still in flight there keep their order.
     private var former: Set<GroupID> = []
     private var rate = RateLimiter<Int>(
@@ -104,18 +102,13 @@ struct GroupTies: Sendable {
         self.records = []
         self.isChecking = false
         self.late = [:]
-        self.sentMessages = []
-        self.refusing = []
+        self.orders = [:]
         self.former = []
     }
 
     func wasShared(_ group: GroupID) -> Bool { self.former.contains(group) }
-    func hasSentMessage(in group: GroupID) -> Bool { self.sentMessages.contains(group) }
-    func isRefusing(in group: GroupID) -> Bool { self.refusing.contains(group) }
-    mutating func messageCame(in group: GroupID) { self.sentMessages.insert(group) }
-    mutating func refuse(_ isRefusing: Bool, in group: GroupID) {
-        if isRefusing { self.refusing.insert(group) } else { self.refusing.remove(group) }
-    }
+    func order(in group: GroupID) -> IncomingOrder? { self.orders[group] }
+    mutating func note(_ order: IncomingOrder, in group: GroupID) { self.orders[group] = order }
 
     mutating func name(_ group: GroupID, _ digest: GroupRecordHash) { self.named[group] = digest }
 
@@ -135,10 +128,7 @@ struct GroupTies: Sendable {
         // A peer is in no more groups than it can name at once.
         guard self.heard[group] != nil || self.heard.count < WireLimits.groupsPerFrame else { return }
         // This side was out of the group, and the peer speaks to its new seat. Earlier refusals do not apply to these messages.
-        if self.heard[group] == nil, self.former.remove(group) != nil {
-            self.refusing.remove(group)
-            self.sentMessages.remove(group)
-        }
+        if self.heard[group] == nil, self.former.remove(group) != nil { self.orders[group] = nil }
         self.heard[group] = digest
         self.asked.remove(group)
     }

@@ -9,32 +9,18 @@ struct MessageTraffic: Sendable {
     private(set) var isRetrying = false
     /// Whether that retry follows a read receipt.
     private(set) var isResumingSoon = false
-    /// Whether the peer has sent a reliable message on this connection in this session: its first message ignores earlier refusals. For
-    /// groups, ``GroupTies`` stores this fact, because it has to outlast the peer's membership.
-    private(set) var hasSentMessage = false
-    /// Whether a message of the peer's session was refused. None may overtake it until a resumed message comes, or the next session begins.
-    private(set) var isRefusing = false
+    /// The order of the peer's messages in this session on this connection. For groups, ``GroupTies`` stores the order, because it has to
+    /// outlast the peer's membership.
+    private(set) var order = IncomingOrder()
 
-    mutating func connected() {
-        self.hasSentMessage = false
-        self.isRefusing = false
-    }
-
-    /// Resets the state for a new session: earlier refusals belonged to the former one.
-    mutating func sessionReplaced() {
-        self.hasSentMessage = false
-        self.isRefusing = false
-    }
+    /// Notes the order of the peer's messages; a new one begins with each connection and each session.
+    mutating func note(_ order: IncomingOrder) { self.order = order }
 
     mutating func connectionLost() {
         self.outbox.connectionLost()
         self.isRetrying = false
         self.isResumingSoon = false
     }
-
-    /// Notes that a reliable message of the session came.
-    mutating func received() { self.hasSentMessage = true }
-    mutating func refuse(_ isRefusing: Bool) { self.isRefusing = isRefusing }
 
     /// Schedules a retry of refused messages. Returns the pause before it; `nil` if a retry is already scheduled.
     mutating func retry() -> Duration? {

@@ -219,13 +219,13 @@ extension NodeCore {
     mutating func messagesHear(_ change: PeerChange, of peer: PeerID) {
         let session = Conversation(with: peer)
         switch change {
-        case .connected: for conversation in self.conversations(with: peer) { self.traffic[conversation]?.connected() }
-        case .sessionReplaced: self.traffic[session]?.sessionReplaced()
+        case .connected: for conversation in self.conversations(with: peer) { self.traffic[conversation]?.note(IncomingOrder()) }
+        case .sessionReplaced: self.traffic[session]?.note(IncomingOrder())
         case .attached:
             self.flushOutbox(session)
             self.sendReceipts(to: peer)
         case .ended(let ending, let error):
-            if ending == .session, self.records[peer]?.groups.isEmpty != false { self.unnotedReads.removeAll(of: peer) }
+            if ending == .session, self.records[peer]?.groups.isEmpty != false { self.readReceipts.removeAll(of: peer) }
             if ending == .connection {
                 for conversation in self.conversations(with: peer) {
                     self.traffic[conversation]?.connectionLost()

@@ -64,7 +64,7 @@ extension NodeCore {
                 if error == nil { self.note([id], to: peer) } else { self.settleLater(Unsettled(id: id, peer: peer)) }
             case .again(let id, let draft, let place): self.lookAgain(id, draft, place, error)
             case .settledAgain(let all): if error != nil { for one in all { self.settleLater(one) } }
-            case .noted: self.notes.settled()
+            case .noted: self.readReceipts.notesSettled()
             }
         }
         self.decide(settled)

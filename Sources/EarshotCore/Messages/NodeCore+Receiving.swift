@@ -20,22 +20,20 @@ extension NodeCore {
             guard intake.isKnown else {
                 guard frame.mode != .unreliable else { continue }
                 refused.append(MessageReceipt(id: frame.id, outcome: .refused))
-                intake.isRefusing = true
+                intake.order.refuse()
                 continue
             }
             if frame.mode == .unreliable {
                 live.append(Self.liveMessage(frame, from: facts, in: intake.group, body: frame.body.compacted, at: self.now.wall))
                 continue
             }
-            if frame.mode == .resumed { intake.isRefusing = false }
+            let isResumed = intake.order.received(isResumed: frame.mode == .resumed)
             if kept.isEmpty { kept.reserveCapacity(frames.count) }
             kept.append(
                 InboxMessage(
                     id: frame.id, senderID: peer, senderName: facts.name, contentType: frame.contentType, body: frame.body.compacted,
-                    sent: WallTime(said: frame.sentAtMilliseconds), isResumed: frame.mode == .resumed || intake.isFirst,
-                    followsRefusal: intake.isRefusing, group: intake.group))
-            intake.isFirst = false
-            intake.hasKept = true
+                    sent: WallTime(said: frame.sentAtMilliseconds), isResumed: isResumed,
+                    followsRefusal: intake.order.isRefusing, group: intake.group))
         }
         if !live.isEmpty { self.publish(.liveMessages(live)) }
         if !refused.isEmpty { self.send(refused, on: link) }
@@ -51,11 +49,9 @@ extension NodeCore {
         var group: GroupLabel?
         /// Whether the two share the session or the attached group, as far as this side knows.
         let isKnown: Bool
-        /// Whether the conversation has had no message before on this connection.
-        var isFirst: Bool
-        var isRefusing: Bool
-        let wasRefusing: Bool
-        var hasKept = false
+        /// The order of the conversation before the run, and after the frames so far.
+        let before: IncomingOrder
+        var order: IncomingOrder
     }
 
     /// Mutating although it changes nothing, and without closures, because the compiler would otherwise copy the core for the call and for
@@ -74,28 +70,21 @@ extension NodeCore {
         }
         if let group = known?.group { label = self.label(of: group) }
         let conversation = known ?? Conversation(with: peer.id, in: held)
-        let (isFirst, isRefusing): (Bool, Bool)
-        if let group = conversation.group {
-            isFirst = self.records[peer.id]?.groups.hasSentMessage(in: group) != true
-            isRefusing = self.records[peer.id]?.groups.isRefusing(in: group) == true
-        } else {
-            let traffic = self.traffic[conversation]
-            isFirst = traffic?.hasSentMessage != true
-            isRefusing = traffic?.isRefusing == true
-        }
+        let order: IncomingOrder? =
+            if let group = conversation.group { self.records[peer.id]?.groups.order(in: group) } else { self.traffic[conversation]?.order }
         return Intake(
-            session: session, conversation: conversation, group: label, isKnown: known != nil, isFirst: isFirst, isRefusing: isRefusing,
-            wasRefusing: isRefusing)
+            session: session, conversation: conversation, group: label, isKnown: known != nil, before: order ?? IncomingOrder(),
+            order: order ?? IncomingOrder())
     }
 
     private mutating func end(_ intake: Intake) {
         let conversation = intake.conversation
-        if let group = conversation.group {
-            if intake.isRefusing != intake.wasRefusing { self.records[conversation.peer]?.groups.refuse(intake.isRefusing, in: group) }
-            if intake.hasKept { self.records[conversation.peer]?.groups.messageCame(in: group) }
-        } else {
-            if intake.isRefusing != intake.wasRefusing { self.traffic[conversation, default: MessageTraffic()].refuse(intake.isRefusing) }
-            if intake.hasKept { self.traffic[conversation, default: MessageTraffic()].received() }
+        if intake.order != intake.before {
+            if let group = conversation.group {
+                self.records[conversation.peer]?.groups.note(intake.order, in: group)
+            } else {
+                self.traffic[conversation, default: MessageTraffic()].note(intake.order)
+            }
         }
         if !intake.isKnown, let session = intake.session { self.showEnd(of: GroupID(session: session), to: conversation.peer) }
     }
@@ -179,30 +168,26 @@ extension NodeCore {
 
     /// Handles messages of a peer that were read here. The read status and the pending receipts are on disk.
     mutating func wereRead(_ ids: [MessageID], of sender: PeerID) {
-        self.unnotedReads.insert(ids, of: sender)
+        self.readReceipts.insert(ids, of: sender)
         self.send(read: ids, to: sender)
     }
 
     /// Sends the read receipts that a peer has not noted yet.
     mutating func sendReceipts(to peer: PeerID) {
         guard self.settings.receipts else { return }
-        guard !self.unnotedReads.isLoaded(peer) else { return self.send(read: self.unnotedReads.all(of: peer), to: peer) }
-        guard self.receiptLoads[peer] == nil else { return }
-        // Notes that came before this query may or may not be on disk when the store answers.
-        self.receiptLoads[peer] = self.notes
-        self.emit(.loadReceipts(peer))
+        guard !self.readReceipts.isLoaded(peer) else { return self.send(read: self.readReceipts.all(of: peer), to: peer) }
+        if self.readReceipts.beginLoading(peer) { self.emit(.loadReceipts(peer)) }
     }
 
     /// Adds the receipts of earlier runs that the peer has not noted; `nil` if they could not be read.
     mutating func receiptsLoaded(_ ids: [MessageID]?, of peer: PeerID) {
-        guard let noted = self.receiptLoads.removeValue(forKey: peer) else { return }
-        guard let ids else {
+        guard self.readReceipts.loaded(ids, of: peer) else { return }
+        guard ids != nil else {
             // After a short disk failure, the peer gets its receipts now and not only on the next connection.
             if !self.isStopping, self.records[peer] != nil { self.set(.receipts(peer), after: EarshotLimits.keepPause) }
             return
         }
-        self.unnotedReads.load(ids.filter { !noted.contains($0, by: peer) && !self.notes.contains($0, by: peer) }, of: peer)
-        self.send(read: self.unnotedReads.all(of: peer), to: peer)
+        self.send(read: self.readReceipts.all(of: peer), to: peer)
     }
 
     private mutating func send(read ids: [MessageID], to peer: PeerID) {
@@ -212,21 +197,17 @@ extension NodeCore {
     }
 
     /// Handles a sender's note that it knows of these readings: they are not sent again. The notes are gathered and written in one commit.
-    /// Ignores ids that the peer invented.
     mutating func noteKnown(_ ids: [MessageID], by peer: PeerID) {
-        let ids = self.unnotedReads.noted(ids, by: peer)
-        guard !ids.isEmpty else { return }
-        self.notes.add(ids, by: peer)
-        guard self.notes.count < WireLimits.receiptsPerFrame else { return self.keepNotes() }
-        guard !self.isNoting else { return }
-        self.isNoting = true
-        self.set(.notes, after: EarshotLimits.noteDelay)
+        switch self.readReceipts.noted(ids, by: peer) {
+        case .nothing: break
+        case .scheduleWrite: self.set(.notes, after: EarshotLimits.noteDelay)
+        case .write: self.keepNotes()
+        }
     }
 
     mutating func keepNotes() {
-        self.isNoting = false
         self.deadlines.cancel(.notes)
-        let changes = self.notes.take().map { OutboxChange.noted(Array($0.value), by: $0.key) }
+        let changes = self.readReceipts.takeNotes()
         if !changes.isEmpty { self.keep(changes, then: .noted) }
     }
 }
