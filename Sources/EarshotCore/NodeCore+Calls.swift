@@ -111,7 +111,7 @@ extension NodeCore {
     package var identityCopyAddresses: [PeerAddress] { self.identityCopies.addresses }
 
     /// The state of discovery, and the name under which this machine is advertised.
-    package var discovery: (status: DiscoveryStatus, instanceName: String?) { (self.discoveryStatus, self.instanceName) }
+    package var discovery: (status: DiscoveryStatus, instanceName: String?) { (self.discovered.status, self.discovered.instanceName) }
 
     /// The numbers of peers, sessions, connections, pending invitations and open transfers.
     package var counts: (peers: Int, sessions: Int, connections: Int, pendingInvitations: Int, transfers: Int) {
@@ -126,12 +126,12 @@ extension NodeCore {
     /// Loads the stored state, before anything else.
     package mutating func load(_ peers: [StoredPeer], _ sessions: [StoredSession], _ groups: [StoredGroup] = []) {
         for peer in peers {
-            self.records[peer.id] = PeerRecord(peer)
+            self.records.add(PeerRecord(peer), for: peer.id)
             if peer.isTLSPinned { self.pins.apply(.keep, to: peer.id) }
         }
         for session in sessions {
             for member in session.members where member != self.id {
-                if self.records[member] == nil { self.records[member] = PeerRecord(id: member, at: session.createdAt) }
+                self.makeRecord(member, at: session.createdAt)
                 self.records[member]?.session.load(session)
                 self.records[member]?.presence.announce()
             }
@@ -156,10 +156,8 @@ extension NodeCore {
         self.beginTransfers()
     }
 
-    mutating func use(_ settings: CoreSettings) {
-        let old = self.settings
-        self.settings = settings
-        if settings.encryption != old.encryption { self.closeDisagreeingLinks() }
-        self.useConfiguredPeers(settings.configuredPeers)
+    mutating func settingsChanged(from old: CoreSettings) {
+        if self.settings.encryption != old.encryption { self.closeDisagreeingLinks() }
+        self.useConfiguredPeers(self.settings.configuredPeers)
     }
 }

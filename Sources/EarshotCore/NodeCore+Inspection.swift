@@ -60,10 +60,10 @@ extension NodeCore {
     package var figures: Figures {
         var figures = Figures()
         figures.records = self.records.count
-        figures.discovered = self.discoveredOnly.count
-        figures.sightingKeys = self.sightedPeers.count
-        figures.links = self.linkPeers.count
-        figures.mutedLinks = self.mutedLinks.count
+        figures.discovered = self.discovered.count
+        figures.sightingKeys = self.discovered.sightings
+        figures.links = self.links.count
+        figures.mutedLinks = self.links.muted.count
         figures.lateAnswers = self.lateAnswers.count
         figures.pendingInvitations = self.invitations.pendingCount
         figures.strangersInvitations = self.strangers.invitations.places.count

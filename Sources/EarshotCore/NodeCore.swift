@@ -13,26 +13,16 @@ package struct NodeCore: Sendable {
     package let id: PeerID
     /// The key with which this machine proves its identity, if it has one to sign with.
     let key: OwnKey?
-    var settings: CoreSettings
+    private(set) var settings: CoreSettings
 
     // Peers
-    var records: OrderedDictionary<PeerID, PeerRecord> = [:]
-    /// The peer of each sighting, so that a loss finds the record.
-    var sightedPeers: [SightingKey: PeerID] = [:]
-    /// The peers that are listed only because discovery sees them.
-    var discoveredOnly: Set<PeerID> = []
-    /// Whether the list had no room for the last new peer of discovery.
-    var isDiscoveryFull = false
-    var discoveryStatus: DiscoveryStatus
-    var instanceName: String?
+    var records = RowTable<PeerID, PeerRecord>()
+    var discovered: DiscoveryState
     var identityCopies = IdentityCopies()
     var names = NameIndex()
-    var configuredDials: OrderedDictionary<ConfiguredPeer, ConfiguredDial> = [:]
+    var configuredDials = RowTable<ConfiguredPeer, ConfiguredDial>()
     var pins = PinnedPeers()
-    /// The peer that has proven its key on each open connection.
-    var linkPeers: [LinkID: PeerID] = [:]
-    /// The connections of blocked peers, which only hear `declined`.
-    var mutedLinks: OrderedDictionary<LinkID, LinkState.Current> = [:]
+    var links = LinkTable()
     /// The delayed answers to blocked peers.
     var lateAnswers = LateAnswers()
 
@@ -54,20 +44,14 @@ package struct NodeCore: Sendable {
     // Messages
     var outgoing = OutgoingMessages()
     /// The message state of each conversation.
-    var traffic: OrderedDictionary<Conversation, MessageTraffic> = [:]
+    var traffic = RowTable<Conversation, MessageTraffic>()
     var batches = SendingBatches()
     var messageIDs = MessageIDSource()
-    /// The sequence number of the last message to any peer.
-    var lastSequence: UInt64 = 0
-    /// The next deadline that is checked.
-    var messageExpiry: MonotonicInstant?
     var keeping = OutboxKeeping()
-    /// The recipients of queued messages whose final status the disk has refused.
-    var unsettled: OrderedSet<Unsettled> = []
     var readReceipts = ReadReceipts()
 
     var deadlines = Deadlines<Deadline>()
-    var isStopping = false
+    private(set) var isStopping = false
     /// The source of secrets.
     var random: any RandomNumberGenerator & Sendable
     private var holds: UInt64 = 0
@@ -148,7 +132,7 @@ package struct NodeCore: Sendable {
         self.settings = settings
         self.strangers = Strangers(
             invitationsPerAddress: settings.invitationsPerAddress, invitationBurst: settings.invitationBurst)
-        self.discoveryStatus = DiscoveryStatus(backend: .none, state: hasDiscovery ? .starting : .off)
+        self.discovered = DiscoveryState(isOn: hasDiscovery)
         self.random = random
         self.dataPaths = DataPaths()
     }
@@ -205,7 +189,10 @@ package struct NodeCore: Sendable {
         case .transfers(let loaded, let ended): self.loadTransfers(loaded, ended)
         case .rowsRefused(let ids): self.rowsRefused(ids)
         case .streamsOver: self.endAllStreams()
-        case .settings(let settings): self.use(settings)
+        case .settings(let settings):
+            let old = self.settings
+            self.settings = settings
+            self.settingsChanged(from: old)
         case .start: self.start()
         case .stop:
             self.isStopping = true

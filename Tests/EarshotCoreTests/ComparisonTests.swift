@@ -312,7 +312,7 @@ import Testing
         bob.lose(link)
         let shown = bob.events.compactMap { if case .verificationChanged(let verification) = $0 { verification } else { nil } }.last
         #expect(shown?.state == .failed && shown?.error == .unavailable)
-        #expect(bob.core.records.isEmpty, "it was a stranger, and is gone")
+        #expect(bob.core.records.count == 0, "it was a stranger, and is gone")
     }
 
     @Test func aBlockedPeerIsNotCompared() throws {

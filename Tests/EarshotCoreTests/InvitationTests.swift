@@ -150,7 +150,9 @@ import Testing
     /// program do not reach the new one.
     @Test func aProgramThatAsksAnewEndsItsFormerSession() throws {
         var (bob, _, session) = try CoreBench.inSession(with: self.alice) { $0.sessionsEndWithPrograms = true }
-        bob.core.settings.policy.fromUnknown = .ask
+        var settings = bob.core.settings
+        settings.policy.fromUnknown = .ask
+        bob.handle(.settings(settings))
         let link = try bob.prove(self.alice)
         #expect(bob.sent(on: link) == [.sessionResume(session)])
         bob.send("old", to: self.alice)

@@ -143,7 +143,7 @@ import Testing
         alice.advance(.milliseconds(1))
         #expect(alice.statusesOnDisk[sent.id]?.map(\.status) == [.delivered])
         alice.advance(.seconds(60))
-        #expect(alice.statusesOnDisk[sent.id]?.count == 1 && alice.core.unsettled.isEmpty)
+        #expect(alice.statusesOnDisk[sent.id]?.count == 1 && alice.core.keeping.unsettledCount == 0)
     }
 
     /// The retry writes the present state, not the old one.
@@ -155,7 +155,7 @@ import Testing
         alice.receipt(sent.id, .read, on: link)
         alice.handle(.stop)
         #expect(alice.statusesOnDisk[sent.id]?.last?.status == .read, "written before the end")
-        #expect(alice.core.unsettled.isEmpty)
+        #expect(alice.core.keeping.unsettledCount == 0)
     }
 
     @Test func whatIsBeingReadIsNotUndone() throws {
@@ -184,7 +184,7 @@ import Testing
         #expect(!alice.sent(on: next).contains(noted) && alice.statusesOnDisk[sent.id]?.map(\.status) == [.delivered])
         alice.advance(EarshotLimits.keepPause)
         #expect(alice.sent(on: next).contains(noted) && alice.statusesOnDisk[sent.id]?.map(\.status) == [.delivered, .read])
-        #expect(alice.core.unsettled.isEmpty)
+        #expect(alice.core.keeping.unsettledCount == 0)
     }
 
     /// The status is the same in memory and on disk.
@@ -229,7 +229,7 @@ import Testing
         alice.send("x", to: self.bob, id: id, queue: true, timeout: .seconds(1))
         alice.diskError = EarshotError(.noSpace, "full")
         alice.advance(.seconds(1))
-        #expect(alice.core.outgoingMessages.first?.recipients.first?.status == .unconfirmed && alice.core.unsettled.count == 1)
+        #expect(alice.core.outgoingMessages.first?.recipients.first?.status == .unconfirmed && alice.core.keeping.unsettledCount == 1)
         alice.send("x", to: self.bob, id: id, queue: true)
         alice.isDiskHeld = true
         alice.receipt(id, .delivered, on: link)
@@ -253,7 +253,7 @@ import Testing
         #expect(alice.core.outgoingMessages.isEmpty && alice.outboxOnDisk[id] != nil)
         alice.diskError = nil
         alice.advance(EarshotLimits.keepPause)
-        #expect(alice.outboxOnDisk[id] == nil && alice.core.unsettled.isEmpty)
+        #expect(alice.outboxOnDisk[id] == nil && alice.core.keeping.unsettledCount == 0)
     }
 
     @Test func whatCouldNotBeKeptIsNotQueued() throws {

@@ -219,7 +219,7 @@ import Testing
         if theyEnd { bob.frame(.sessionEnd(session), on: link) } else { bob.call(.leave(session)) }
         #expect(bob.core.records[self.alice]?.standing.stored == nil)
         bob.lose(link)
-        #expect(bob.core.records.isEmpty && bob.core.names.count == 0 && bob.core.discoveredOnly.isEmpty)
+        #expect(bob.core.records.count == 0 && bob.core.names.count == 0 && bob.core.discovered.count == 0)
         #expect(bob.peersOnDisk.isEmpty && bob.sessionsOnDisk.isEmpty)
         // Its use of TLS is still remembered, as for any stranger.
         #expect(bob.core.pins.contains(self.alice))

@@ -12,17 +12,17 @@ struct HeldGroup: Sendable {
     }
 
     var records: GroupRecords
-    var stage: Stage
+    private(set) var stage: Stage
     /// The seat that this machine has taken, while it is joining.
-    var ownSeat: GroupSeat?
+    private(set) var ownSeat: GroupSeat?
     /// The calls that accepted the invitation and wait for this machine to be let in.
-    var joiners: [CallID] = []
+    private(set) var joiners: [CallID] = []
     /// The records on disk.
     fileprivate(set) var kept: OrderedDictionary<GroupRecordHash, GroupRecord> = [:]
     /// Whether the group is on disk at all.
     fileprivate(set) var isKept = false
     /// The group as it was last published.
-    var published: Group?
+    private(set) var published: Group?
 
     var id: GroupID { self.records.id }
     var isJoined: Bool { if case .joined = self.stage { true } else { false } }
@@ -37,6 +37,25 @@ struct HeldGroup: Sendable {
         guard let own = self.ownSeat, let seat = self.records.seat(of: own.peer) else { return false }
         return seat.number >= own.number
     }
+
+    /// Takes a seat, for a user's call or for a group in which the user was asked earlier.
+    mutating func take(_ seat: GroupSeat, for call: CallID?) {
+        self.ownSeat = seat
+        if let call { self.joiners.append(call) }
+    }
+
+    /// Applies the terms in the records: the group is active, or dissolved.
+    mutating func applyTerms() { self.stage = self.records.terms.isDissolved ? .over : .joined }
+
+    /// Lets this machine in.
+    mutating func join() {
+        self.stage = .joined
+        self.joiners = []
+        self.ownSeat = nil
+    }
+
+    mutating func end() { self.stage = .over }
+    mutating func publish(_ group: Group) { self.published = group }
 
     /// Returns the group in the form in which it is stored.
     func stored(_ records: [GroupRecord]) -> StoredGroup {
@@ -70,7 +89,7 @@ struct GroupTable: Sendable {
     /// The pending signatures and checks.
     var signatures = GroupSignatures()
     /// The groups for which a change of their members' states is about to be published.
-    var news: OrderedSet<GroupID> = []
+    private var news: OrderedSet<GroupID> = []
 
     var isEmpty: Bool { self.groups.isEmpty }
     var all: [HeldGroup] { Array(self.groups.values) }
@@ -96,6 +115,19 @@ struct GroupTable: Sendable {
         guard let group = self.groups.removeValue(forKey: id) else { return nil }
         if group.isKept { self.gone.append(id) }
         return group
+    }
+
+    /// Notes a change to be published. Returns whether it is the first one.
+    mutating func addNews(of id: GroupID) -> Bool {
+        defer { self.news.append(id) }
+        return self.news.isEmpty
+    }
+
+    mutating func forgetNews(of id: GroupID) { self.news.remove(id) }
+
+    mutating func takeNews() -> OrderedSet<GroupID> {
+        defer { self.news = [] }
+        return self.news
     }
 
     mutating func load(_ group: HeldGroup) {

@@ -35,9 +35,9 @@ struct GroupTies: Sendable {
     /// The rate limit on answers to the peer's indexes, per group.
     private var answers = Self.answers
     /// The records that wait to be checked.
-    var records: Deque<GroupRecordInput> = []
+    private var records: Deque<GroupRecordInput> = []
     /// Whether some of the peer's records are being checked.
-    var isChecking = false
+    private(set) var isChecking = false
     /// Names received while earlier records are still unchecked. They are compared after those records are merged.
     private var late: OrderedDictionary<GroupID, GroupName> = [:]
     /// The order of the peer's messages in each group. It is kept regardless of membership: if the records here show the peer out and in
@@ -111,6 +111,18 @@ struct GroupTies: Sendable {
     mutating func note(_ order: IncomingOrder, in group: GroupID) { self.orders[group] = order }
 
     mutating func name(_ group: GroupID, _ digest: GroupRecordHash) { self.named[group] = digest }
+
+    /// The next record to check.
+    var nextRecord: GroupRecordInput? { self.records.first }
+
+    /// The charges for the records that wait to be checked.
+    var holds: [HoldID?] { self.records.map(\.hold) }
+    mutating func queue(_ input: GroupRecordInput) { self.records.append(input) }
+    mutating func takeRecord() -> GroupRecordInput? { self.records.popFirst() }
+    mutating func setChecking(_ isChecking: Bool) { self.isChecking = isChecking }
+
+    /// Whether too many records wait to be checked.
+    var isFull: Bool { self.records.count >= EarshotLimits.groupRecordsWaiting }
 
     /// Whether earlier records still have to be checked and merged.
     var isBehind: Bool { self.isChecking || !self.records.isEmpty }

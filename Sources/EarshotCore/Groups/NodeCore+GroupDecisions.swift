@@ -60,7 +60,7 @@ extension NodeCore {
         case .leaveUnheld(var leave, let group, let link):
             leave.signature = last
             // While this was being signed, the connection may have been lost. If the peer was blocked meanwhile, it must not notice.
-            if self.linkPeers[link] != nil, !self.isMuted(link) { self.send(.group(.record(.leave(leave), of: group)), on: link) }
+            if self.links.peer(of: link) != nil, !self.isMuted(link) { self.send(.group(.record(.leave(leave), of: group)), on: link) }
         case .removal(var removal, let seats, let group, let call):
             removal.signature = last
             var records: [GroupRecord] = []
@@ -109,7 +109,7 @@ extension NodeCore {
             guard !self.isInvitationOver(of: caller) else { throw EarshotError(.conflict, "the invitation was over meanwhile") }
             for record in new { if let refusal = held.records.merge(record) { throw Self.error(refusal) } }
             guard new.allSatisfy(held.records.goesOn) else { throw Self.error(.full) }
-            if held.records.terms.isDissolved { held.stage = .over }
+            held.applyTerms()
             return self.outcome(held)
         case .leave(let leave, let id, _):
             guard let held = self.groups[id], held.isJoined else { throw .unknownGroup(id.description) }
@@ -122,7 +122,7 @@ extension NodeCore {
                 throw EarshotError(.conflict, "the group is joined already")
             }
             // If the group was dissolved before this decision had its turn, the next start must not treat it as active.
-            held.stage = held.records.terms.isDissolved ? .over : .joined
+            held.applyTerms()
             return self.outcome(held)
         case .keep(let id, _):
             guard let held = self.groups[id], held.invitation == nil else {

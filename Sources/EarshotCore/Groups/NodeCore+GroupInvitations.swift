@@ -250,8 +250,7 @@ extension NodeCore {
             return self.acceptanceFailed(call, .tooManyGroups)
         }
         var held = HeldGroup(records: GroupRecords(invite.charter, invite.terms), stage: .joining(id))
-        held.ownSeat = seat
-        if let call { held.joiners.append(call) }
+        held.take(seat, for: call)
         let link = self.records[entry.invitation.peerID]?.connection
         self.answerGroup(id, .accepted(seat), on: link)
         if link != entry.cameOn { self.awaitInviter(id) }
@@ -282,11 +281,7 @@ extension NodeCore {
     mutating func joined(_ id: GroupID, _ error: EarshotError?) {
         guard let held = self.groups[id], let invitation = held.invitation else { return }
         if let error { return self.stopJoining(id, invitation, .failed, error) }
-        self.groups.update(id) {
-            $0.stage = .joined
-            $0.joiners = []
-            $0.ownSeat = nil
-        }
+        self.groups.update(id) { $0.join() }
         self.invitations.setDeciding(invitation, false)
         let seat = held.records.seat(of: self.id)
         let decided = self.resolveInvitation(invitation, .accepted)

@@ -43,7 +43,7 @@ extension NodeCore {
     mutating func loadTies(_ records: GroupRecords) {
         let joined = WallTime(milliseconds: records.seat(of: self.id)?.joinedAtMilliseconds ?? records.charter.createdAtMilliseconds)
         for peer in records.membership.members.map(\.peer) where peer != self.id {
-            if self.records[peer] == nil { self.records[peer] = PeerRecord(id: peer, at: joined) }
+            self.makeRecord(peer, at: joined)
             _ = self.records[peer]?.groups.join(records.id)
         }
     }
@@ -57,7 +57,7 @@ extension NodeCore {
 
     /// Marks a group as dissolved by its creator. The group is kept for members that have not heard of it.
     private mutating func groupIsOver(_ id: GroupID) {
-        self.groups.update(id) { $0.stage = .over }
+        self.groups.update(id) { $0.end() }
         self.untie(id, EarshotError(.notMember, "the group is dissolved"))
         self.publish(.groupLeft(id, .dissolved))
         guard let oldest = self.groups.surplus else { return }
@@ -94,7 +94,7 @@ extension NodeCore {
 
     /// Ends the ties of all peers in a group.
     mutating func untie(_ id: GroupID, _ error: EarshotError) {
-        self.groups.news.remove(id)
+        self.groups.forgetNews(of: id)
         for invitation in self.invitations.pendingIDs(to: id) {
             self.resolveInvitation(invitation, .cancelled, error, withdrawing: .withdrawn)
         }
@@ -167,7 +167,7 @@ extension NodeCore {
     /// count.
     mutating func renewTies(with id: PeerID) {
         guard let ties = self.records[id]?.groups else { return }
-        for input in ties.records { self.release(input.hold) }
+        for hold in ties.holds { self.release(hold) }
         self.records[id]?.groups.renew()
         self.deadlines.cancel(.groupRecords(id))
         self.deadlines.cancel(.groupQuestions(id))

@@ -184,11 +184,9 @@ extension NodeCore {
         {
             return
         }
-        guard held.records.refusal(of: record) != .known, let ties = self.records[id]?.groups,
-            ties.records.count < EarshotLimits.groupRecordsWaiting
-        else { return }
+        guard held.records.refusal(of: record) != .known, self.records[id]?.groups.isFull == false else { return }
         let hold = self.hold(WireLimits.groupRecord)
-        self.records[id]?.groups.records.append(GroupRecordInput(group: group, record: record, hold: hold))
+        self.records[id]?.groups.queue(GroupRecordInput(group: group, record: record, hold: hold))
         self.checkRecords(of: id)
     }
 
@@ -197,7 +195,7 @@ extension NodeCore {
         guard let ties = self.records[id]?.groups, !ties.isChecking, let link = self.records[id]?.connection else { return }
         var batch: [GroupRecordInput] = []
         var checks: [[ProofCheck]] = []
-        while batch.count < EarshotLimits.groupRecordsPerTurn, let input = self.records[id]?.groups.records.first {
+        while batch.count < EarshotLimits.groupRecordsPerTurn, let input = self.records[id]?.groups.nextRecord {
             guard let held = self.groups[input.group] else {
                 self.dropRecord(of: id)
                 continue
@@ -219,7 +217,7 @@ extension NodeCore {
                     self.set(.groupRecords(id), after: pause)
                     return self.check(batch, checks, of: id, on: link)
                 }
-                self.records[id]?.groups.records.removeFirst()
+                _ = self.records[id]?.groups.takeRecord()
                 batch.append(input)
                 checks.append(needed)
             }
@@ -230,12 +228,12 @@ extension NodeCore {
     }
 
     private mutating func dropRecord(of id: PeerID) {
-        if let input = self.records[id]?.groups.records.popFirst() { self.release(input.hold) }
+        if let input = self.records[id]?.groups.takeRecord() { self.release(input.hold) }
     }
 
     private mutating func check(_ batch: [GroupRecordInput], _ checks: [[ProofCheck]], of id: PeerID, on link: LinkID) {
         guard !batch.isEmpty else { return }
-        self.records[id]?.groups.isChecking = true
+        self.records[id]?.groups.setChecking(true)
         self.emit(.check(self.groups.signatures.beginChecking(.records(batch, from: id, link)), checks))
     }
 
@@ -260,7 +258,7 @@ extension NodeCore {
             self.applicantChecked(seat, invitation)
         case .ownSeat(let seat, let group, let link)?:
             if areValid.allSatisfy(\.self) { return self.leaveUnheld(seat, group, link) }
-            if let peer = self.linkPeers[link] { self.signatureFailed(of: peer) }
+            if let peer = self.links.peer(of: link) { self.signatureFailed(of: peer) }
         case nil: break
         }
     }
@@ -275,7 +273,7 @@ extension NodeCore {
             if isNew == true { merged[input.group, default: []].append(input.record) }
         }
         for input in inputs { self.release(input.hold) }
-        if self.records[id]?.connection == link { self.records[id]?.groups.isChecking = false }
+        if self.records[id]?.connection == link { self.records[id]?.groups.setChecking(false) }
         for (group, records) in merged { self.recordsMerged(records, of: group, from: id, before: before[group] ?? []) }
         for isValid in areValid where !isValid { self.signatureFailed(of: id) }
         self.checkRecords(of: id)

@@ -170,23 +170,21 @@ extension NodeCore {
 
     /// Publishes a group's state if the change is visible to a user.
     mutating func publishGroup(_ id: GroupID) {
-        self.groups.news.remove(id)
+        self.groups.forgetNews(of: id)
         guard let held = self.groups[id], !held.isOver else { return }
         let group = self.snapshot(held)
         guard held.published != group else { return }
-        self.groups.update(id) { $0.published = group }
+        self.groups.update(id) { $0.publish(group) }
         self.publish(.groupChanged(group))
     }
 
     /// Publishes a group's state after a short delay, together with other changes until then: members often come and go in numbers.
     mutating func publishGroupSoon(_ id: GroupID) {
-        if self.groups.news.isEmpty { self.set(.groupNews, after: EarshotLimits.groupNewsDelay) }
-        self.groups.news.append(id)
+        if self.groups.addNews(of: id) { self.set(.groupNews, after: EarshotLimits.groupNewsDelay) }
     }
 
     mutating func publishGroupNews() {
-        for id in self.groups.news { self.publishGroup(id) }
-        self.groups.news = []
+        for id in self.groups.takeNews() { self.publishGroup(id) }
     }
 
     // MARK: Creating a group

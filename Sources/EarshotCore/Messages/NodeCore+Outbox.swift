@@ -9,12 +9,12 @@ extension NodeCore {
     /// Schedules a flush, so that other messages sent at the same time share its write.
     mutating func scheduleFlush(_ conversation: Conversation) {
         guard self.traffic[conversation]?.outbox.isFlushing == false, self.carrier(of: conversation) != nil else { return }
-        self.traffic[conversation]?.outbox.isFlushing = true
+        self.traffic[conversation]?.outbox.setFlushing(true)
         self.emit(.flushSoon(conversation))
     }
 
     mutating func flushOutbox(_ conversation: Conversation) {
-        self.traffic[conversation]?.outbox.isFlushing = false
+        self.traffic[conversation]?.outbox.setFlushing(false)
         guard let carrier = self.carrier(of: conversation),
             // Holding a copy of the outbox here would make the change below copy it.
             let batch = self.traffic[conversation]?.outbox.takeUnsent()
@@ -32,14 +32,13 @@ extension NodeCore {
             )
         }
         if !frames.isEmpty { self.emit(.send(carrier.link, frames)) }
-        guard !batch.missing.isEmpty, self.traffic[conversation]?.outbox.isLoading == false else { return }
-        self.traffic[conversation]?.outbox.isLoading = true
+        guard !batch.missing.isEmpty, self.traffic[conversation]?.outbox.beginLoading() == true else { return }
         self.emit(.loadBodies(conversation, batch.missing))
     }
 
     /// Handles the bodies of the next messages after they were read, or could not be read.
     mutating func bodiesLoaded(_ ids: [MessageID], for conversation: Conversation, _ bodies: Result<[LoadedBody], EarshotError>) {
-        self.traffic[conversation]?.outbox.isLoading = false
+        self.traffic[conversation]?.outbox.endLoading()
         guard self.carrier(of: conversation) != nil else { return }
         switch bodies {
         case .success(let bodies):
@@ -149,7 +148,7 @@ extension NodeCore {
         guard let message = self.outgoing[id], let recipient = message.recipients.first(where: { $0.peerID == peer }) else { return true }
         switch recipient.status {
         // If the status is not on disk yet, the note is sent after the write.
-        case .read: return !message.reading.contains(peer) && !self.unsettled.contains(Unsettled(id: id, peer: peer))
+        case .read: return !message.reading.contains(peer) && !self.keeping.isUnsettled(Unsettled(id: id, peer: peer))
         case .unconfirmed, .failed:
             self.confirmedLate(id, peer)
             return true
@@ -164,7 +163,7 @@ extension NodeCore {
         guard !message.reading.contains(peer) else { return false }
         // A `failed` or `unconfirmed` status may be in flight to the disk, and stays valid.
         let isLate = (message.settling[peer] ?? .delivered) != .delivered
-        if !isLate { self.outgoing.update(id) { $0.settling[peer] = .read } }
+        if !isLate { self.outgoing.update(id) { $0.settle(.read, at: peer) } }
         self.keepRead(id, read, isLate: isLate)
         return false
     }
@@ -176,15 +175,11 @@ extension NodeCore {
     /// Notes a late confirmation in the final status, for callers that ask for it.
     mutating func confirmedLate(_ id: MessageID, _ peer: PeerID) {
         guard let message = self.outgoing[id], !message.confirmedLate.contains(peer),
-            let index = message.recipients.firstIndex(where: { $0.peerID == peer && $0.status == .unconfirmed })
+            message.stands(.unconfirmed, at: peer)
         else { return }
         let name = self.facts(of: peer)?.name ?? "the peer"
-        self.outgoing.update(id) {
-            $0.confirmedLate.insert(peer)
-            $0.recipients[index].errorMessage = "\(name) has it, and confirmed that too late"
-        }
-        guard message.isQueued, let recipient = self.outgoing[id]?.recipients[index] else { return }
-        self.keep([.settle(id, recipient)])
+        let recipient = self.outgoing.update(id) { $0.confirmLate(peer, "\(name) has it, and confirmed that too late") }
+        if message.isQueued, let recipient = recipient ?? nil { self.keep([.settle(id, recipient)]) }
     }
 
     // MARK: Endings
@@ -211,7 +206,7 @@ extension NodeCore {
     /// Ends a conversation in a group that the two no longer share, with all its state.
     mutating func endConversation(_ conversation: Conversation, _ error: EarshotError) {
         self.failOutbox(of: conversation, error, queuedToo: true)
-        self.traffic.removeValue(forKey: conversation)
+        _ = self.traffic.remove(conversation)
         self.deadlines.cancel(.outboxRetry(conversation))
     }
 

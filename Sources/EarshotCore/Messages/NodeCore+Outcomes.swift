@@ -10,7 +10,7 @@ extension NodeCore {
         else { return }
         let recipient = Message.Recipient(peerID: peer, status: status, error: error?.code, errorMessage: error?.message)
         guard message.isQueued else { return self.decide([MessageStatus(id: id, recipient: recipient)]) }
-        self.outgoing.update(id) { $0.settling[peer] = status }
+        self.outgoing.update(id) { $0.settle(status, at: peer) }
         // If the disk is full, the status takes effect all the same, and is written later. A restart before that loads the message with its
         // old status.
         self.keep([.settle(id, recipient)], then: .settled(id, recipient))
@@ -58,7 +58,7 @@ extension NodeCore {
                     if self.wasRead(id, peer) { self.note([id], to: peer) }
                     break
                 }
-                self.outgoing.update(id) { $0.reading.remove(peer) }
+                self.outgoing.update(id) { $0.setReading(false, at: peer) }
                 self.confirmedLate(id, peer)
                 self.decide([MessageStatus(id: id, recipient: Message.Recipient(peerID: peer, status: .read))])
                 if error == nil { self.note([id], to: peer) } else { self.settleLater(Unsettled(id: id, peer: peer)) }
@@ -72,22 +72,19 @@ extension NodeCore {
 
     /// Writes that a message was read, unless another final status stands (`isLate`). After the write, the peer is told that this side knows.
     mutating func keepRead(_ id: MessageID, _ read: Message.Recipient, isLate: Bool = false) {
-        self.outgoing.update(id) { $0.reading.insert(read.peerID) }
+        self.outgoing.update(id) { $0.setReading(true, at: read.peerID) }
         self.keep(isLate ? [] : [.settle(id, read)], then: .read(id, read.peerID))
     }
 
     private mutating func settleLater(_ one: Unsettled) {
-        if self.unsettled.isEmpty { self.set(.unsettled, after: EarshotLimits.keepPause) }
-        self.unsettled.append(one)
+        if self.keeping.refused(one) { self.set(.unsettled, after: EarshotLimits.keepPause) }
     }
 
     /// Writes the present status of recipients whose status could not be written.
     mutating func settleAgain() {
         self.deadlines.cancel(.unsettled)
-        let all = Array(self.unsettled)
-        self.unsettled = []
         var (written, changes): ([Unsettled], [OutboxChange]) = ([], [])
-        for one in all {
+        for one in self.keeping.takeUnsettled() {
             // The message was evicted meanwhile, and its removal may have failed too. Or it was sent again without being queued.
             guard let message = self.outgoing[one.id], message.isQueued else {
                 written.append(one)
@@ -115,15 +112,13 @@ extension NodeCore {
 
     /// Schedules `expireMessages` for the deadline at the latest.
     mutating func expireMessages(at deadline: MonotonicInstant) {
-        if let next = self.messageExpiry, next <= deadline { return }
-        self.messageExpiry = deadline
+        guard self.outgoing.scheduleCheck(at: deadline) else { return }
         // After a suspend, the timer is late because it stood still. The interval is limited so that the check comes sooner.
         self.set(.messages, after: EarshotLimits.look(at: deadline, from: self.now.monotonic))
     }
 
     /// Expires messages whose deadline has passed: their status becomes unconfirmed, or not sent. They are not sent again.
     mutating func expireMessages() {
-        self.messageExpiry = nil
         let (due, next) = self.outgoing.due(at: self.now.monotonic)
         for message in due {
             for recipient in message.recipients where !recipient.status.isFinal {
@@ -165,11 +160,7 @@ extension NodeCore {
                 id: row.id, contentType: row.contentType, size: row.size, body: nil, fingerprint: row.fingerprint, mode: .reliable,
                 isQueued: true, sent: row.sent, deadline: self.now.monotonic + left, recipients: row.recipients,
                 group: row.group)
-            for index in message.recipients.indices where !message.recipients[index].status.isFinal {
-                message.recipients[index].status = .queued
-                // The disk does not record whether the earlier run sent the message.
-                message.mayHaveArrived.insert(message.recipients[index].peerID)
-            }
+            message.requeue()
             for id in self.outgoing.insert(message) { self.keep([.remove(id)]) }
             for recipient in message.recipients where recipient.status == .queued {
                 let conversation = Conversation(with: recipient.peerID, in: row.group)

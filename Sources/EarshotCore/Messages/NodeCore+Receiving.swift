@@ -6,7 +6,7 @@ import OrderedCollections
 extension NodeCore {
     /// Delivers reliable messages to the inbox, and publishes unreliable ones.
     mutating func messagesCame(_ frames: [MessageFrame], on link: LinkID) {
-        guard let peer = self.linkPeers[link], let facts = self.records[peer]?.facts, facts.link == link else { return }
+        guard let peer = self.links.peer(of: link), let facts = self.records[peer]?.facts, facts.link == link else { return }
         self.records[peer]?.presence.heard(at: self.now.wall)
         var intake = self.intake(of: frames.first?.session, from: facts)
         var kept: [InboxMessage] = []
@@ -92,7 +92,7 @@ extension NodeCore {
     /// Publishes unreliable messages that came together to the present event readers only. The storage of each body is about as large as
     /// the body.
     mutating func liveMessagesCame(_ frames: [MessageFrame], on link: LinkID) {
-        guard let peer = self.linkPeers[link], let facts = self.records[peer]?.facts, facts.link == link else { return }
+        guard let peer = self.links.peer(of: link), let facts = self.records[peer]?.facts, facts.link == link else { return }
         self.records[peer]?.presence.heard(at: self.now.wall)
         var live: [Message] = []
         live.reserveCapacity(frames.count)

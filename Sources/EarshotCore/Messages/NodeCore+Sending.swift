@@ -170,7 +170,7 @@ extension NodeCore {
             return false
         }
         guard known.isQueued else {
-            _ = self.outgoing.update(id) { $0.waiters.append(place) }
+            _ = self.outgoing.update(id) { $0.wait(place) }
             return true
         }
         // A write of the message may be in flight.
@@ -276,11 +276,10 @@ extension NodeCore {
     ) throws(EarshotError) {
         try self.checkQueue(for: draft)
         let age = min(draft.timeout ?? self.settings.outboxAge, self.settings.outboxAge)
-        var message = OutgoingMessage(
+        let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: nil, fingerprint: draft.fingerprint,
             mode: .reliable, isQueued: true, sent: burst.now.wall, deadline: burst.now.monotonic + age, recipients: burst.queued,
-            group: burst.group, mayHaveArrived: burst.mayHaveArrived)
-        message.isBeingAdded = true
+            group: burst.group, isBeingAdded: true, mayHaveArrived: burst.mayHaveArrived)
         self.insert(message)
         let row = QueuedMessage(
             id: id, contentType: draft.contentType, body: draft.body, fingerprint: draft.fingerprint, sent: burst.now.wall,
@@ -294,7 +293,7 @@ extension NodeCore {
             self.outgoing.withdraw(id)
             return self.settle(place, .failure(error))
         }
-        self.outgoing.update(id) { $0.isBeingAdded = false }
+        self.outgoing.update(id) { $0.added() }
         guard let message = self.outgoing[id] else {
             return self.settle(place, .failure(EarshotError(.storage, "the message is not in the outbox any more")))
         }
@@ -338,12 +337,9 @@ extension NodeCore {
     }
 
     mutating func entry(_ message: OutgoingMessage, to peer: PeerID, body: ByteBuffer?) -> Outbox.Entry {
-        // Sequences rise across restarts too, as long as the clock does. Only the order within a connection matters.
-        let clock = UInt64(clamping: max(0, min(self.now.wall.milliseconds, WireLimits.sentAtMilliseconds.upperBound)) * 1000)
-        self.lastSequence = max(self.lastSequence + 1, clock)
-        return Outbox.Entry(
-            id: message.id, sequence: self.lastSequence, contentType: message.contentType, size: message.size, body: body,
-            sentAtMilliseconds: message.sent.milliseconds, isQueued: message.isQueued,
+        Outbox.Entry(
+            id: message.id, sequence: self.outgoing.nextSequence(at: self.now.wall), contentType: message.contentType, size: message.size,
+            body: body, sentAtMilliseconds: message.sent.milliseconds, isQueued: message.isQueued,
             mayHaveArrived: message.mayHaveArrived.contains(peer))
     }
 

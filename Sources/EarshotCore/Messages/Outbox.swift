@@ -18,7 +18,7 @@ package struct Outbox: Sendable {
         /// The size of the body in bytes.
         package let size: Int
         /// The body; `nil` while it is only on disk.
-        package var body: ByteBuffer?
+        package fileprivate(set) var body: ByteBuffer?
         package let sentAtMilliseconds: Int64
         /// Whether the message waits on disk until its deadline.
         package let isQueued: Bool
@@ -81,9 +81,9 @@ package struct Outbox: Sendable {
     /// The number of refusals since the receiver last accepted a message.
     package private(set) var refusals = 0
     /// Whether a flush is scheduled.
-    package var isFlushing = false
+    package private(set) var isFlushing = false
     /// Whether bodies are being loaded.
-    package var isLoading = false
+    private var isLoading = false
 
     package init() {}
 
@@ -168,6 +168,16 @@ package struct Outbox: Sendable {
         }
         return ids
     }
+
+    package mutating func setFlushing(_ isFlushing: Bool) { self.isFlushing = isFlushing }
+
+    /// Begins to load bodies. Returns `false` if bodies are being loaded already.
+    package mutating func beginLoading() -> Bool {
+        defer { self.isLoading = true }
+        return !self.isLoading
+    }
+
+    package mutating func endLoading() { self.isLoading = false }
 
     /// Stores a body that was loaded from disk.
     package mutating func loaded(_ id: MessageID, _ body: ByteBuffer) {

@@ -1,5 +1,6 @@
 import EarshotWire
 import NIOCore
+import OrderedCollections
 
 /// The id of a pending change of the outbox on disk: a counter.
 package struct KeepID: Sendable, Hashable {
@@ -35,14 +36,28 @@ struct Unsettled: Sendable, Hashable {
 struct OutboxKeeping: Sendable {
     private var pending: [KeepID: AfterKeeping] = [:]
     private var total: UInt64 = 0
+    /// The recipients of queued messages whose final status the disk has refused.
+    private var unsettled: OrderedSet<Unsettled> = []
 
     var count: Int { self.pending.count }
+    var unsettledCount: Int { self.unsettled.count }
 
     mutating func begin(_ then: AfterKeeping) -> KeepID {
         self.total += 1
         let id = KeepID(number: self.total)
         self.pending[id] = then
         return id
+    }
+
+    func isUnsettled(_ one: Unsettled) -> Bool { self.unsettled.contains(one) }
+
+    /// Notes a status that the disk has refused. Returns whether it is the only one.
+    mutating func refused(_ one: Unsettled) -> Bool { self.unsettled.append(one).inserted && self.unsettled.count == 1 }
+
+    /// Returns the refused statuses, which are written again.
+    mutating func takeUnsettled() -> OrderedSet<Unsettled> {
+        defer { self.unsettled = [] }
+        return self.unsettled
     }
 
     mutating func end(_ id: KeepID) -> AfterKeeping? { self.pending.removeValue(forKey: id) }

@@ -62,7 +62,7 @@ extension NodeCore {
             guard !message.isFinal else { throw EarshotError(.conflict, "the message \(id) does not wait any more") }
             guard !message.isBeingAdded else { throw EarshotError(.busy, "the message \(id) is being written; try again") }
             self.batches.begin(call, count: 1)
-            self.outgoing.update(id) { $0.waiters.append(MessagePlace(call: call, index: 0)) }
+            self.outgoing.update(id) { $0.wait(MessagePlace(call: call, index: 0)) }
             for recipient in message.recipients where !recipient.status.isFinal { self.takeBack(message, from: recipient) }
         } catch {
             self.answer(call, .failure(error))

@@ -29,20 +29,20 @@ package struct OutgoingMessage: Sendable {
     package let isQueued: Bool
     package let sent: WallTime
     package let deadline: MonotonicInstant
-    package var recipients: [Message.Recipient]
+    package private(set) var recipients: [Message.Recipient]
     /// The group of the message; `nil` for sessions of two.
-    package var group: GroupID?
+    package private(set) var group: GroupID?
     /// Whether the row of a queued message is being written. If the write fails, the disk may still have an earlier row with its id.
-    var isBeingAdded = false
+    private(set) var isBeingAdded = false
     /// Recipients whose final status is being written, with that status. The only change that can follow is from delivered to read.
-    var settling: [PeerID: Message.Status] = [:]
+    private(set) var settling: [PeerID: Message.Status] = [:]
     /// Recipients whose read status is being written.
-    var reading: Set<PeerID> = []
+    private(set) var reading: Set<PeerID> = []
     /// Recipients that confirmed the message after its deadline.
-    var confirmedLate: Set<PeerID> = []
-    var waiters: [MessagePlace] = []
+    private(set) var confirmedLate: Set<PeerID> = []
+    private(set) var waiters: [MessagePlace] = []
     /// Recipients that may have the message from an earlier attempt under its id, or from an earlier run of this daemon.
-    var mayHaveArrived: Set<PeerID> = []
+    private(set) var mayHaveArrived: Set<PeerID> = []
 
     /// Whether every recipient's status is final. The statuses of an unreliable message are final at once.
     var isFinal: Bool { self.mode == .unreliable || self.recipients.allSatisfy(\.status.isFinal) }
@@ -66,6 +66,41 @@ package struct OutgoingMessage: Sendable {
         self.recipients[index] = recipient
         self.settling[recipient.peerID] = nil
         return !wasFinal && self.isFinal
+    }
+
+    /// Queues the message again, at the recipients whose status is not final, after a restart. The disk does not record whether the earlier
+    /// run sent it.
+    mutating func requeue() {
+        for index in self.recipients.indices where !self.recipients[index].status.isFinal {
+            self.recipients[index].status = .queued
+            self.mayHaveArrived.insert(self.recipients[index].peerID)
+        }
+    }
+
+    /// Notes that the row of the message is on disk.
+    mutating func added() { self.isBeingAdded = false }
+
+    /// Notes that the final status at a recipient is being written.
+    mutating func settle(_ status: Message.Status, at peer: PeerID) { self.settling[peer] = status }
+
+    /// Notes whether the read status at a recipient is being written.
+    mutating func setReading(_ isReading: Bool, at peer: PeerID) {
+        if isReading { self.reading.insert(peer) } else { self.reading.remove(peer) }
+    }
+
+    /// Notes that a recipient confirmed the message after its deadline. Returns the recipient with these words.
+    mutating func confirmLate(_ peer: PeerID, _ words: String) -> Message.Recipient? {
+        guard let index = self.recipients.firstIndex(where: { $0.peerID == peer && $0.status == .unconfirmed }) else { return nil }
+        self.confirmedLate.insert(peer)
+        self.recipients[index].errorMessage = words
+        return self.recipients[index]
+    }
+
+    mutating func wait(_ place: MessagePlace) { self.waiters.append(place) }
+
+    mutating func takeWaiters() -> [MessagePlace] {
+        defer { self.waiters = [] }
+        return self.waiters
     }
 
     /// Whether the message has that status at a recipient.

@@ -20,6 +20,10 @@ struct OutgoingMessages: Sendable {
     private var finishedBytes = 0
     /// The unreliable messages whose ids were made here.
     private var unreliable = SentUnreliable()
+    /// The sequence number of the last message to any peer.
+    private var lastSequence: UInt64 = 0
+    /// The next deadline that is checked.
+    private var nextCheck: MonotonicInstant?
     /// The usage of the outbox on disk.
     private(set) var queue = QueueUsage()
 
@@ -36,8 +40,24 @@ struct OutgoingMessages: Sendable {
         self.messages.values.sorted { ($0.id.high, $0.id.low) < ($1.id.high, $1.id.low) }  // order does not show: no two have the same id
     }
 
-    /// Returns the messages whose deadline has passed, the earliest first, and the next deadline.
-    func due(at now: MonotonicInstant) -> (due: [OutgoingMessage], next: MonotonicInstant?) {
+    /// Returns the next sequence number. The numbers rise across restarts too, as long as the clock does. Only the order within a connection
+    /// matters.
+    mutating func nextSequence(at wall: WallTime) -> UInt64 {
+        let clock = UInt64(clamping: max(0, min(wall.milliseconds, WireLimits.sentAtMilliseconds.upperBound)) * 1000)
+        self.lastSequence = max(self.lastSequence + 1, clock)
+        return self.lastSequence
+    }
+
+    /// Schedules a check of the deadlines. Returns `false` if one is scheduled that is not later.
+    mutating func scheduleCheck(at deadline: MonotonicInstant) -> Bool {
+        if let next = self.nextCheck, next <= deadline { return false }
+        self.nextCheck = deadline
+        return true
+    }
+
+    /// Returns the messages whose deadline has passed, the earliest first, and the next deadline. This is the check that was scheduled.
+    mutating func due(at now: MonotonicInstant) -> (due: [OutgoingMessage], next: MonotonicInstant?) {
+        self.nextCheck = nil
         var (due, next): ([OutgoingMessage], MonotonicInstant?) = ([], nil)
         for (id, deadline) in self.deadlines {  // order does not show: sorted below
             if deadline > now { next = min(next ?? deadline, deadline) } else if let message = self.messages[id] { due.append(message) }
@@ -79,7 +99,7 @@ struct OutgoingMessages: Sendable {
             guard let isFinal = message.decide(recipient) else { return nil }
             if isFinal {
                 change.result = message.result
-                swap(&change.waiters, &message.waiters)
+                change.waiters = message.takeWaiters()
             }
             return (isFinal, message.isQueued, message.cost)
         }

@@ -14,14 +14,14 @@ extension NodeCore {
 
     private mutating func addConfigured(_ peer: ConfiguredPeer) {
         guard self.configuredDials[peer] == nil, peer.id != self.id else { return }
-        self.configuredDials[peer] = ConfiguredDial()
+        self.configuredDials.add(ConfiguredDial(), for: peer)
         if let id = peer.id { self.note(peer, of: id) }
         self.dialConfigured(peer)
     }
 
     /// Stops dialling a peer. A connection that nothing else needs is closed when it is idle.
     private mutating func removeConfigured(_ peer: ConfiguredPeer) {
-        guard let dial = self.configuredDials.removeValue(forKey: peer) else { return }
+        guard let dial = self.configuredDials.remove(peer) else { return }
         self.deadlines.cancel(.redialConfigured(peer))
         if let id = dial.peer ?? peer.id { self.forget(peer, of: id) }
     }
@@ -85,7 +85,7 @@ extension NodeCore {
     /// Assigns the configured peers to the peer that proved its key on a connection dialled for them.
     mutating func noteConfigured(_ id: PeerID, _ facts: LinkFacts) {
         guard facts.isInitiator, let address = facts.dialledAddress else { return }
-        for (peer, dial) in self.configuredDials where dial.reach.isBusy && dial.addresses.contains(address) {
+        for (peer, dial) in self.configuredDials.elements where dial.reach.isBusy && dial.addresses.contains(address) {
             self.configuredAnswered(peer, id)
         }
     }

@@ -12,10 +12,8 @@ extension NodeCore {
             for key in keys { self.sightingLost(key) }
             self.identityCopies.lose(backend)
         case .status(let status):
-            guard status != self.discoveryStatus else { return }
-            self.discoveryStatus = status
-            self.publish(.discoveryChanged(status))
-        case .advertised(let instanceName): self.instanceName = instanceName
+            if self.discovered.note(status) { self.publish(.discoveryChanged(status)) }
+        case .advertised(let instanceName): self.discovered.advertised(as: instanceName)
         }
     }
 
@@ -25,18 +23,16 @@ extension NodeCore {
         guard let info = DiscoveryInfo.read(sighting.txt, instanceName: sighting.key.instanceName) else {
             return self.sightingLost(key)
         }
-        if let previous = self.sightedPeers[key], previous != info.id { self.sightingLost(key) }
+        if let previous = self.discovered.peer(at: key), previous != info.id { self.sightingLost(key) }
         guard info.id != self.id else { return self.sightedOwnIdentity(seen, key, name: info.name) }
         self.identityCopies.lose(key)
         guard self.records[info.id] != nil || self.hasRoomForDiscovered() else { return }
         self.makeRecord(info.id)
-        if let oldest = self.records[info.id]?.presence.note(seen, key, name: info.name, at: self.now.wall) {
-            self.sightedPeers[oldest] = nil
-        }
+        if let oldest = self.records[info.id]?.presence.note(seen, key, name: info.name, at: self.now.wall) { self.discovered.lost(oldest) }
         self.deadlines.cancel(.grace(info.id))
         let hasFailed = self.records[info.id].map { $0.reach.attempts > 0 } ?? false
         self.records[info.id]?.reach.forgetFailures()
-        self.sightedPeers[key] = info.id
+        self.discovered.sighted(info.id, at: key)
         self.publishPeer(info.id)
         self.spread(.withinReach, of: info.id)
         // Members of a group that appear at the same time must not all dial each other at once.
@@ -59,20 +55,18 @@ extension NodeCore {
                 ["name": name, "addresses": addresses]))
     }
 
-    /// Whether there is room to list another peer that is known from discovery alone. Other peers are always listed.
+    /// Whether there is room to list another peer that is known from discovery alone.
     private mutating func hasRoomForDiscovered() -> Bool {
-        let isFull = self.discoveredOnly.count >= EarshotLimits.discoveredPeers
-        // The warning is logged once until there is room again: an attacker who advertises thousands of peers must not fill the log too.
-        if isFull, !self.isDiscoveryFull {
+        let admission = self.discovered.admit()
+        if admission == .newlyFull {
             self.log(Notice(.warning, "too many peers are advertised; more are not listed", ["limit": EarshotLimits.discoveredPeers]))
         }
-        self.isDiscoveryFull = isFull
-        return !isFull
+        return admission == .admitted
     }
 
     private mutating func sightingLost(_ key: SightingKey) {
         self.identityCopies.lose(key)
-        guard let id = self.sightedPeers.removeValue(forKey: key), self.records[id] != nil else { return }
+        guard let id = self.discovered.lost(key), self.records[id] != nil else { return }
         let isElsewhere = self.records[id]?.presence.lose(key) ?? false
         guard let record = self.records[id] else { return }
         if record.presence.sightings.isEmpty { self.beginGrace(id) }
@@ -96,8 +90,8 @@ extension NodeCore {
     // MARK: Rows
 
     /// Creates a peer's row if there is none.
-    mutating func makeRecord(_ id: PeerID) {
-        if self.records[id] == nil { self.records[id] = PeerRecord(id: id, at: self.now.wall) }
+    mutating func makeRecord(_ id: PeerID, at time: WallTime? = nil) {
+        if self.records[id] == nil { self.records.add(PeerRecord(id: id, at: time ?? self.now.wall), for: id) }
     }
 
     /// Returns a peer in its public form.
@@ -115,7 +109,7 @@ extension NodeCore {
             if record.groups.isEmpty { self.forgetPeer(record) } else { self.unlistPeer(record) }
             return
         }
-        if record.isDiscoveredOnly { self.discoveredOnly.insert(id) } else { self.discoveredOnly.remove(id) }
+        self.discovered.list(id, isUnknown: record.isDiscoveredOnly)
         self.noteNames(record)
         let peer = self.snapshot(record)
         let before = record.presence.published
@@ -134,8 +128,8 @@ extension NodeCore {
 
     private mutating func forgetPeer(_ record: PeerRecord) {
         let id = record.id
-        self.records.removeValue(forKey: id)
-        for key in record.presence.keys { self.sightedPeers[key] = nil }
+        _ = self.records.remove(id)
+        for key in record.presence.keys { self.discovered.lost(key) }
         for deadline in [Deadline.grace(id), .redial(id), .comparison(id), .trust(id)] { self.deadlines.cancel(deadline) }
         self.publishGone(record)
         self.spread(.forgotten, of: id)
@@ -152,7 +146,7 @@ extension NodeCore {
         let id = record.id
         self.names.forgetStranger(besides: id)
         if let name = record.presence.published?.name { self.names.remove(id, named: name) }
-        self.discoveredOnly.remove(id)
+        self.discovered.list(id, isUnknown: false)
         if record.presence.isAnnounced { self.publish(.peerLost(self.snapshot(record))) }
         self.publishNamesakes(before: record.presence.published, after: nil)
     }

@@ -38,7 +38,7 @@ extension NodeCore {
         self.records[id]?.link.proven()
         if self.records[id]?.standing.noteProven() == true { self.keepPeer(id) }
         self.closeMutedLinks(of: id)
-        self.mutedLinks[current.id] = current
+        self.links.mute(current)
         self.set(.idle(current.id), after: EarshotLimits.idleConnectionTime)
         self.closeExcessLinks()
     }
@@ -50,16 +50,13 @@ extension NodeCore {
         self.records[id]?.link.drop(isBeingReplaced: false)
         self.records[id]?.session.detach()
         self.renewTies(with: id)
-        self.mutedLinks[current.id] = current
+        self.links.mute(current)
         self.set(.idle(current.id), after: EarshotLimits.blockedConnectionTime)
     }
 
     /// Closes the connections of a blocked peer. The peer dials again when it has something to send.
     mutating func closeMutedLinks(of id: PeerID) {
-        for (link, muted) in self.mutedLinks where muted.facts.peer.id == id {
-            self.mutedLinks.removeValue(forKey: link)
-            self.emit(.close(link, nil))
-        }
+        for link in self.links.removeMuted(of: id) { self.emit(.close(link, nil)) }
     }
 
     /// Handles a blocked peer's frame. Invitations are declined after a while, as a user would; a session is reported as ended; other
@@ -106,7 +103,7 @@ extension NodeCore {
     mutating func giveLateAnswer(_ number: UInt64) {
         guard let answer = self.lateAnswers.take(number) else { return }
         // A peer that has gone waits for nothing, and one that has returned has asked again.
-        if let peer = self.linkPeers[answer.link], self.isMuted(answer.link) || self.isCurrent(answer.link, of: peer) {
+        if let peer = self.links.peer(of: answer.link), self.isMuted(answer.link) || self.isCurrent(answer.link, of: peer) {
             if answer.isToGroup {
                 self.answerGroup(answer.invitation, .declined, on: answer.link)
             } else {

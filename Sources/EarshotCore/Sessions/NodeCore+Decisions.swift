@@ -51,9 +51,9 @@ extension NodeCore {
     private mutating func noteEnd(_ ended: DecisionQueue.UnderWay, _ error: EarshotError?) {
         guard let peer = ended.ending else { return }
         if error == nil {
-            self.records[peer]?.session.isEndUnwritten = false
+            self.records[peer]?.session.endWritten(true)
         } else if case .keep = ended.entry.decision {
-            self.records[peer]?.session.isEndUnwritten = true
+            self.records[peer]?.session.endWritten(false)
         }
     }
 

@@ -12,7 +12,7 @@ extension NodeCore {
     package func isCurrent(_ link: LinkID, of peer: PeerID) -> Bool { self.records[peer]?.connection == link }
 
     /// Whether it is the connection of a blocked peer, which hears only `declined`.
-    package func isMuted(_ link: LinkID) -> Bool { self.mutedLinks[link] != nil }
+    package func isMuted(_ link: LinkID) -> Bool { self.links.muted(link) != nil }
 
     /// Whether it is the current connection of a peer that shares a session with this one, or a group in which both may send.
     package func isMember(_ link: LinkID, _ peer: PeerID) -> Bool {
@@ -22,15 +22,15 @@ extension NodeCore {
 
     /// Notes that the peer has sent something that the core does not handle.
     mutating func heard(on link: LinkID) {
-        guard let id = self.linkPeers[link], self.records[id]?.connection == link else { return }
+        guard let id = self.links.peer(of: link), self.records[id]?.connection == link else { return }
         self.records[id]?.presence.heard(at: self.now.wall)
     }
 
     /// Handles a frame of a control connection.
     mutating func frameCame(_ frame: Frame, on link: LinkID) {
-        if let muted = self.mutedLinks[link] { return self.frameCame(frame, onMuted: link, muted.facts) }
+        if let muted = self.links.muted(link) { return self.frameCame(frame, onMuted: link, muted.facts) }
         // Frames of a superseded connection are ignored.
-        guard let id = self.linkPeers[link], self.records[id]?.connection == link else { return }
+        guard let id = self.links.peer(of: link), self.records[id]?.connection == link else { return }
         self.records[id]?.presence.heard(at: self.now.wall)
         switch frame {
         case .invite(let invite): self.invitationCame(invite, from: id, on: link)
@@ -68,7 +68,7 @@ extension NodeCore {
 
     mutating func linkProven(_ link: LinkID, _ facts: LinkFacts, isOtherDead: Bool) {
         let id = facts.peer.id
-        self.linkPeers[link] = id
+        self.links.opened(link, by: id)
         // If the preference has changed during the handshake, the next handshake states the new one.
         guard !self.isStopping, self.preferencesYield(facts.peer) else { return self.emit(.close(link, nil)) }
         if facts.protection == .encrypted { self.pins.insert(id) }
@@ -116,8 +116,8 @@ extension NodeCore {
     /// Bounds the connections of strangers: the one that has been unneeded longest is closed first.
     mutating func closeExcessLinks() {
         let connected = self.records.values.filter { $0.connection != nil && !self.isNeeded($0) }.compactMap(\.link.current)
-        guard connected.count + self.mutedLinks.count > EarshotLimits.idleConnections else { return }
-        let oldest = (connected + self.mutedLinks.values).min { $0.provenAt < $1.provenAt }
+        guard connected.count + self.links.muted.count > EarshotLimits.idleConnections else { return }
+        let oldest = (connected + self.links.muted).min { $0.provenAt < $1.provenAt }
         if let oldest { self.emit(.close(oldest.id, nil)) }
     }
 
@@ -167,9 +167,7 @@ extension NodeCore {
 
     mutating func linkClosed(_ link: LinkID, _ end: LinkEnd) {
         self.deadlines.cancel(.idle(link))
-        let peer = self.linkPeers.removeValue(forKey: link)
-        if self.mutedLinks.removeValue(forKey: link) != nil { return }
-        guard let id = peer, let old = self.records[id]?.link.current, old.id == link else { return }
+        guard let id = self.links.closed(link), let old = self.records[id]?.link.current, old.id == link else { return }
         self.log(Notice(.debug, "a connection ended", ["peer": id, "end": end]))
         self.records[id]?.presence.heard(at: self.now.wall)
         if case .refused(let refusal) = end, refusal.code == .protocolViolation {
@@ -204,11 +202,11 @@ extension NodeCore {
 
     /// Closes a connection that neither a session, an invitation, a comparison nor the settings need.
     mutating func closeIfIdle(_ link: LinkID) {
-        if self.mutedLinks[link] != nil {
+        if self.links.muted(link) != nil {
             guard self.lateAnswers.areDue(on: link) else { return self.emit(.close(link, nil)) }
             return self.set(.idle(link), after: EarshotLimits.blockedConnectionTime)
         }
-        guard let record = self.linkPeers[link].flatMap({ self.records[$0] }), record.connection == link else { return }
+        guard let record = self.links.peer(of: link).flatMap({ self.records[$0] }), record.connection == link else { return }
         guard self.isNeeded(record) else { return self.emit(.close(link, nil)) }
         self.set(.idle(link), after: EarshotLimits.idleConnectionTime)
     }
@@ -223,7 +221,7 @@ extension NodeCore {
     /// Closes the connections whose transport the changed preference no longer allows. Their sessions return over the other transport, or
     /// report why not.
     mutating func closeDisagreeingLinks() {
-        for link in self.records.values.compactMap(\.link.current) + self.mutedLinks.values
+        for link in self.records.values.compactMap(\.link.current) + self.links.muted
         where !self.preferencesYield(link.facts.peer) || self.mayCarryGroupsOtherwise(link.facts) { self.emit(.close(link.id, nil)) }
     }
 

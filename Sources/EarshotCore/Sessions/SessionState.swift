@@ -23,7 +23,7 @@ struct SessionState: Sendable {
     private(set) var ended: SessionID?
     /// Whether the disk has refused the end of a session. Its data (receipts, ended transfers) is still there, and does not belong to the
     /// next session.
-    var isEndUnwritten = false
+    private(set) var isEndUnwritten = false
     /// Whether the settings are to accept the peer's invitation when its turn at the store comes.
     private(set) var isAcceptanceDue = false
     /// Whether data to be sent waits until the peer's invitation is accepted.
@@ -44,6 +44,7 @@ struct SessionState: Sendable {
         self.isAttached = false
     }
 
+    mutating func endWritten(_ isWritten: Bool) { self.isEndUnwritten = !isWritten }
     mutating func attach() { self.isAttached = true }
     mutating func detach() { self.isAttached = false }
     mutating func connected() {

@@ -21,7 +21,8 @@ extension NodeCore {
         guard let acceptor = self.streams.popAcceptor(of: row) else {
             self.set(.stream(open.id), after: EarshotLimits.streamWaitTime)
             let hold = self.hold(EarshotLimits.waitCharge)
-            return self.streams.charge(open.id, hold)
+            self.streams[open.id]?.charge(hold)
+            return
         }
         self.deadlines.cancel(.streamAcceptor(acceptor.call))
         do throws(EarshotError) {
@@ -53,7 +54,7 @@ extension NodeCore {
         else { return }
         if stream.row.state == .opening {
             self.deadlines.cancel(.stream(accept.id))
-            let hold = self.streams.open(accept.id)
+            let hold = self.streams[accept.id]?.open() ?? nil
             self.release(hold)
         }
         self.emit(.stream(accept.id, .permit(upTo: accept.limit, on: link)))
@@ -139,7 +140,7 @@ extension NodeCore {
             switch ending.fate(of: stream.isOpeningHere ? .openingStreams : .streams) {
             case .stays: break
             // The stream is opened again on the next connection.
-            case .waits: self.streams.speak(of: id, on: nil)
+            case .waits: self.streams[id]?.speak(on: nil)
             case .ends: self.end(stream, by: ending, error)
             }
         }

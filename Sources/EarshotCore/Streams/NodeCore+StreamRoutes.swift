@@ -11,7 +11,7 @@ extension NodeCore {
         guard stream.row.direction == .outgoing, stream.row.state == .open, stream.outlet == .control,
             facts?.peer.extensions.announce(.streamReroute) == true
         else { return }
-        self.streams.lead(stream.row.id, to: .wanted)
+        self.streams[stream.row.id]?.lead(to: .wanted)
         self.rerouteNext(to: stream.peerID)
     }
 
@@ -21,7 +21,7 @@ extension NodeCore {
         while self.streams.count(of: peer, .opensData) < EarshotLimits.streamReroutes,
             let id = self.streams.ids(of: peer, .wantsData).first
         {
-            self.streams.lead(id, to: .opening)
+            self.streams[id]?.lead(to: .opening)
             self.emit(.stream(id, .askForData))
         }
     }
@@ -32,7 +32,7 @@ extension NodeCore {
         case .incoming: self.stepInlet(of: id) { $0.opened(stands) }
         case .outgoing:
             guard stream.outlet == .opening else { return }
-            self.streams.lead(id, to: .settled)
+            self.streams[id]?.lead(to: .settled)
             self.emit(.stream(id, stands ? .useData : .closeData))
             self.rerouteNext(to: stream.peerID)
         }
@@ -40,7 +40,7 @@ extension NodeCore {
 
     /// Handles a stream whose bytes were all sent before the data connection was established.
     mutating func streamDataUnneeded(_ stream: StreamRecord) {
-        self.streams.lead(stream.row.id, to: .settled)
+        self.streams[stream.row.id]?.lead(to: .settled)
         self.emit(.stream(stream.row.id, .closeData))
         self.rerouteNext(to: stream.peerID)
     }
@@ -72,7 +72,7 @@ extension NodeCore {
 
     mutating func stepInlet(of id: StreamID, _ event: (inout StreamInlet) -> StreamInlet.Action) {
         guard let stream = self.streams[id], stream.row.state == .open, stream.row.direction == .incoming else { return }
-        switch self.streams.step(id, event) {
+        switch self.streams[id]?.step(event) ?? .wait {
         case .wait: break
         case .read: self.emit(.stream(id, .readData))
         case .callBack:

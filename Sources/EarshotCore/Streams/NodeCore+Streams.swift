@@ -77,7 +77,7 @@ extension NodeCore {
         for id in self.streams.ids(of: peer, .openOutgoing) {
             guard let stream = self.streams[id], stream.isOpeningHere, stream.link == nil, let name = try? StreamName(stream.row.name)
             else { continue }
-            self.streams.speak(of: id, on: link)
+            self.streams[id]?.speak(on: link)
             self.send(.streamOpen(StreamOpen(session: session, id: id, name: name)), on: link)
         }
     }
@@ -94,7 +94,7 @@ extension NodeCore {
         let shared = EarshotLimits.streamWindows / UInt64(max(1, self.streams.count(of: record.peerID, .openIncoming)))
         let window = min(EarshotLimits.streamWindow, max(EarshotLimits.streamWindowMinimum, shared))
         self.deadlines.cancel(.stream(id))
-        let hold = self.streams.open(id)
+        let hold = self.streams[id]?.open() ?? nil
         self.release(hold)
         self.emit(.stream(id, .receive(from: record.peerID, on: link, window: window)))
         self.send(.streamAccept(StreamAccept(id: id, limit: window)), on: link)

@@ -13,25 +13,52 @@ struct StreamRecord: Sendable {
         case settled
     }
 
-    var row: ByteStream
+    private(set) var row: ByteStream
     /// The connection on which both sides have spoken of the stream.
-    var link: LinkID?
+    private(set) var link: LinkID?
     /// The caller that has opened the stream here, and waits for its end.
-    var opener: CallID?
+    private(set) var opener: CallID?
     /// The charge of its sender while the stream waits here.
-    var hold: HoldID?
+    private(set) var hold: HoldID?
     /// The progress of a received stream to a data connection.
-    var inlet = StreamInlet()
+    private(set) var inlet = StreamInlet()
     /// The progress of a sent stream to a data connection.
-    var outlet = Outlet.control
+    private(set) var outlet = Outlet.control
     /// Whether a mover on this machine moves its bytes, or has moved them.
-    var hasMover: Bool
+    private(set) var hasMover: Bool
 
     /// Whether the stream waits to be accepted here.
     var isWaiting: Bool { self.row.direction == .incoming && self.row.state == .opening }
 
     /// Whether this side has opened the stream, and the peer has not accepted it yet.
     var isOpeningHere: Bool { self.row.direction == .outgoing && self.row.state == .opening }
+
+    /// Sets the connection on which both sides speak of the stream.
+    mutating func speak(on link: LinkID?) { self.link = link }
+    /// Sets the charge of the sender while the stream waits.
+    mutating func charge(_ hold: HoldID?) { self.hold = hold }
+    mutating func lead(to outlet: Outlet) { self.outlet = outlet }
+    mutating func step(_ event: (inout StreamInlet) -> StreamInlet.Action) -> StreamInlet.Action { event(&self.inlet) }
+
+    /// Opens the accepted stream. Returns the charge that its sender had for the wait.
+    mutating func open() -> HoldID? {
+        defer { self.hold = nil }
+        self.row.state = .open
+        self.hasMover = true
+        return self.hold
+    }
+
+    /// Closes the stream, with an error if it failed.
+    mutating func close(_ error: EarshotError?, at now: WallTime) {
+        self.row.state = .closed
+        self.row.closed = now
+        self.row.error = error?.code
+        self.row.errorMessage = error?.message
+        self.link = nil
+        self.opener = nil
+        self.hold = nil
+        self.outlet = .settled
+    }
 }
 
 /// Streams are counted by these facets, because the core looks them up for each frame of a peer.

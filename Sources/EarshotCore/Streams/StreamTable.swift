@@ -8,7 +8,11 @@ struct StreamTable: Sendable {
     /// Whether no stream begins any more.
     private(set) var isOver = false
 
-    subscript(id: StreamID) -> StreamRecord? { self.records[id] }
+    /// Accesses a stream, for calls of its methods in place. `add` and `remove` decide which streams there are.
+    subscript(id: StreamID) -> StreamRecord? {
+        get { self.records[id] }
+        set { self.records[id] = newValue }
+    }
 
     /// Every row, oldest first.
     var rows: [ByteStream] { self.records.values.map(\.row) }
@@ -26,45 +30,10 @@ struct StreamTable: Sendable {
 
     mutating func add(_ record: StreamRecord) { self.records[record.row.id] = record }
 
-    /// Sets the connection on which both sides speak of a stream.
-    mutating func speak(of id: StreamID, on link: LinkID?) { self.records[id]?.link = link }
-
-    /// Opens an accepted stream: bytes may flow. Returns the charge that its sender had for the wait.
-    mutating func open(_ id: StreamID) -> HoldID? {
-        guard var record = self.records[id] else { return nil }
-        let hold = record.hold
-        record.hold = nil
-        record.row.state = .open
-        record.hasMover = true
-        self.records[id] = record
-        return hold
-    }
-
-    /// Sets the charge of its sender while the stream waits.
-    mutating func charge(_ id: StreamID, _ hold: HoldID?) { self.records[id]?.hold = hold }
-
-    mutating func lead(_ id: StreamID, to outlet: StreamRecord.Outlet) { self.records[id]?.outlet = outlet }
-
-    mutating func step(_ id: StreamID, _ event: (inout StreamInlet) -> StreamInlet.Action) -> StreamInlet.Action {
-        guard var record = self.records[id] else { return .wait }
-        let action = event(&record.inlet)
-        self.records[id] = record
-        return action
-    }
-
     /// Closes a stream, with an error if it failed. Returns it as it was; `nil` if it was closed before.
     mutating func close(_ id: StreamID, _ error: EarshotError?, at now: WallTime) -> StreamRecord? {
         guard let before = self.records[id], before.row.state != .closed else { return nil }
-        var record = before
-        record.row.state = .closed
-        record.row.closed = now
-        record.row.error = error?.code
-        record.row.errorMessage = error?.message
-        record.link = nil
-        record.opener = nil
-        record.hold = nil
-        record.outlet = .settled
-        self.records[id] = record
+        self.records[id]?.close(error, at: now)
         return before
     }
 

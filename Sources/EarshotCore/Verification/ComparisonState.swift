@@ -15,9 +15,14 @@ struct ComparisonState: Sendable {
     /// The present comparison; `nil` if there is none.
     private(set) var shown: Shown?
     /// The state of the exchange on the present connection.
-    var machine: VerificationStateMachine?
+    private(set) var machine: VerificationStateMachine?
 
     var state: Verification.State { self.shown?.state ?? .none }
+
+    /// Sets the state of the exchange, for a new connection or after a step; `nil` after the connection was lost.
+    mutating func exchange(_ machine: VerificationStateMachine?) { self.machine = machine }
+    /// Ends the exchange. Returns the frame that tells the peer, if any.
+    mutating func endExchange(_ reason: VerificationFrame.EndReason) -> VerificationFrame? { self.machine?.end(reason) }
 
     mutating func show(_ state: Verification.State, digits: String?, _ error: EarshotError?, for time: Duration?, at now: Now) {
         guard state != .none else { return self.shown = nil }

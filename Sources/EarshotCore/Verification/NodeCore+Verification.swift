@@ -74,7 +74,7 @@ extension NodeCore {
         else { return }
         let nonce = (0..<WireLimits.verificationPart).map { _ in UInt8.random(in: .min ... .max, using: &self.random) }
         let action = machine.start(id: self.fresh(), nonce: nonce)
-        self.records[id]?.comparing.machine = machine
+        self.records[id]?.comparing.exchange(machine)
         switch action {
         case .send(let frame):
             self.send(.verification(frame), on: link)
@@ -88,7 +88,7 @@ extension NodeCore {
     mutating func verificationCame(_ frame: VerificationFrame, from id: PeerID) {
         guard let record = self.records[id], let link = record.connection, var machine = record.comparing.machine else { return }
         let action = machine.received(frame)
-        self.records[id]?.comparing.machine = machine
+        self.records[id]?.comparing.exchange(machine)
         switch action {
         case .requested: self.comparisonRequested(by: id)
         case .givesWay(let end):
@@ -166,14 +166,14 @@ extension NodeCore {
     /// Continues a waiting comparison on a new connection.
     mutating func resumeComparison(_ id: PeerID, on facts: LinkFacts) {
         let machine = VerificationStateMachine(localID: self.id, peerID: id, transcript: facts.peer.transcript)
-        self.records[id]?.comparing.machine = machine
+        self.records[id]?.comparing.exchange(machine)
         self.beginComparison(id)
     }
 
     /// Ends the exchange after its connection was lost, and with it the transcript.
     mutating func interruptComparison(_ id: PeerID) {
         guard let record = self.records[id], let machine = record.comparing.machine else { return }
-        self.records[id]?.comparing.machine = nil
+        self.records[id]?.comparing.exchange(nil)
         switch (record.comparing.state, machine.stage) {
         case (.waiting, .exchanging):
             self.enter(id, .failed, EarshotError(.unavailable, "the connection was lost; compare the digits again"))
@@ -219,7 +219,7 @@ extension NodeCore {
     // MARK: State
 
     private mutating func endAttempt(_ id: PeerID, _ reason: VerificationFrame.EndReason) {
-        guard let frame = self.records[id]?.comparing.machine?.end(reason) else { return }
+        guard let frame = self.records[id]?.comparing.endExchange(reason) else { return }
         self.send(.verification(frame), on: self.records[id]?.connection)
     }
 

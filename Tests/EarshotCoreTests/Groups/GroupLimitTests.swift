@@ -54,7 +54,7 @@ import Testing
             bench.peers[1].frame(.group(.record(record, of: id)), on: link)
         }
         #expect(bench.peers[1].checks == before + EarshotLimits.groupRecordsPerSecond)
-        #expect(bench.peers[1].core.records[bench.ids[0]]?.groups.records.count == 3)
+        #expect(bench.peers[1].core.records[bench.ids[0]]?.groups.holds.count == 3)
         bench.peers[1].advance(.seconds(1))
         #expect(bench.peers[1].checks == before + count, "the others have waited")
     }
@@ -65,7 +65,7 @@ import Testing
         for number in 0..<(EarshotLimits.groupRecordsWaiting + 10) {
             bench.peers[1].frame(.group(.record(try self.seat(number, in: id), of: id)), on: link)
         }
-        #expect(bench.peers[1].core.records[bench.ids[0]]?.groups.records.count == EarshotLimits.groupRecordsWaiting)
+        #expect(bench.peers[1].core.records[bench.ids[0]]?.groups.holds.count == EarshotLimits.groupRecordsWaiting)
         let held = bench.peers[1].holds.count
         bench.peers[1].lose(link)
         #expect(bench.peers[1].holds.count == held - EarshotLimits.groupRecordsWaiting, "what waits is not charged any more")

@@ -70,7 +70,7 @@ import Testing
             try await self.settle(alice)
             let kept = min(number + 1, EarshotLimits.sightingsPerPeer)
             #expect(await alice.node.record(peerID(1))?.presence.sightings.count == kept)
-            #expect(await alice.node.core.sightedPeers.count == number + 1)
+            #expect(await alice.node.core.discovered.sightings == number + 1)
             #expect(await alice.node.peers().first?.addresses.count == min(3 * kept, EarshotLimits.addressesPerPeer))
         }
         let row = try #require(await alice.node.peers().first)
@@ -84,7 +84,7 @@ import Testing
             alice.discovery.tell(.lost(.avahi, self.sighting(peerID(1), name: "p\(number)").key))
         }
         try await self.settle(alice)
-        #expect(await alice.node.core.sightedPeers.isEmpty)
+        #expect(await alice.node.core.discovered.sightings == 0)
         await alice.stop()
     }
 

@@ -19,7 +19,7 @@ extension Node {
     }
 
     fileprivate var knownCounts: [Int] {
-        [self.core.records.count, self.core.names.count, self.core.discoveredOnly.count, self.core.transfers.endedPeers]
+        [self.core.records.count, self.core.names.count, self.core.discovered.count, self.core.transfers.endedPeers]
     }
 }
 
