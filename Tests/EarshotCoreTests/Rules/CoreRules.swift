@@ -10,7 +10,7 @@ struct CoreRules {
     }
 
     enum Rule: Hashable, CaseIterable {
-        case imports, clock, randomness, task, lock, inputOrOutput, address, length, walk, reason
+        case imports, clock, randomness, task, lock, inputOrOutput, address, length, walk, reason, storage
     }
 
     /// swift-collections' modules may join as they are needed. NIOCore is for `ByteBuffer`: what else it has is named below.

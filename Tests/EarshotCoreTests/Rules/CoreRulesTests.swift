@@ -146,4 +146,62 @@ import Testing
         #expect(found("harmless") == [.walk])
         #expect(self.found("let x = 1  // order does not show: there is none") == [.reason], "it would permit what comes there later")
     }
+
+    // MARK: Storage
+
+    /// The structs whose methods alone change what they store.
+    @Test func onlyAConcernWritesItsStorage() throws {
+        let sources = try Self.sources()
+        let storage = OpenStorage(in: sources.map { SourceLine.lines(of: $0.text) })
+        let faults = storage.faults.map { "\(sources[$0.file].name):\($0.fault)" }
+        #expect(faults.isEmpty, "\(faults.joined(separator: "\n"))")
+        #expect(storage.judged.isSuperset(of: ["PeerRecord.Concerns", "GroupTies", "MessageTraffic", "OutgoingMessage", "HeldGroup"]))
+    }
+
+    private func storage(_ source: String) -> [String] {
+        OpenStorage(in: [SourceLine.lines(of: Self.core), SourceLine.lines(of: source)]).faults.map(\.fault.what)
+    }
+
+    private static let core = """
+        package struct NodeCore: Sendable {
+            var table = Table<Row>()
+            private var rows: [PeerID: Row] = [:]
+            private(set) var count = 0
+        }
+        struct Table<Row> {
+            private var rows: [Row] = []
+        }
+        struct Part {
+            private(set) var state = 0
+            private struct Slot { var row = 0 }
+        }
+        """
+
+    private static let planted: [(String, String)] = [
+        ("struct Row {\n    var isOpen = false\n}", "Row.isOpen is open"),
+        ("struct Row {\n    package internal(set) var part: Part?\n}", "Row.part is open"),
+        ("struct Row {\n    var parts: [Part] = []\n}", "Row.parts is open"),
+        ("struct Row {\n    var part: Part\n    private let deep: Deep\n}\nstruct Deep {\n    var x = 0\n}", "Deep.x is open"),
+        ("struct Row {\n    struct Inner {\n        var x: Int\n    }\n    var inner = Inner()\n}", "Row.Inner.x is open"),
+        ("struct Row {\n    var peer: StoredPeer\n}\nstruct StoredPeer {\n    var name: String\n}", "Row.peer is open"),
+        ("extension NodeCore {\n    func x() {\n        self.table[id]?.part = 3\n    }\n}", "self.table[id]?.part is assigned"),
+        ("extension NodeCore {\n    func x() { if y { self.table[id] = nil } }\n}", "self.table[id] is assigned"),
+        ("extension NodeCore {\n    func x() {\n        self.table.count += 1\n    }\n}", "self.table.count is assigned"),
+    ]
+
+    @Test(arguments: Self.planted) func openStorageIsFound(_ source: String, _ what: String) {
+        #expect(self.storage(source) == [what], "\(source)")
+    }
+
+    private static let closed = [
+        "struct Row {\n    private(set) var x = 0\n    fileprivate(set) var y: Int\n    var z: Int { self.x }\n    let w: Int\n}",
+        "struct Row {\n    var part = Part()\n    var other: Part\n    static var z = 0\n}",
+        "struct Row {\n    func x() {\n        var y = 0\n    }\n    private struct Slot {\n        var row = 0\n    }\n}",
+        "struct Another {\n    var x = 0\n    func y() { self.rows[id] = nil }\n}",
+        "extension NodeCore {\n    func x() {\n        self.count = 3\n        if self.table[id]?.x == nil, let y = self.table.z {}\n    }\n}",
+    ]
+
+    @Test(arguments: Self.closed) func closedStorageIsNot(_ source: String) {
+        #expect(self.storage(source) == [], "\(source)")
+    }
 }
