@@ -127,8 +127,7 @@ struct ModelLaw<Value: Codable & Hashable> {
     /// The laws for the models of both libraries.
     var laws: ValueLaws<Value> {
         ValueLaws(
-            encode: { try ControlJSON.encode($0) }, decode: { try ControlJSON.decode(Value.self, from: $0) },
-            compared: { [name] in compared($0, of: name) })
+            encode: { try ControlJSON.encode($0) }, decode: { try ControlJSON.decode(Value.self, from: $0) })
     }
 
     func names(_ value: Value) throws {
@@ -205,16 +204,5 @@ struct ModelLaw<Value: Codable & Hashable> {
         case "Event": return place.steps.isEmpty && !["epoch", "seq", "time", "type"].contains(key)
         default: return false
         }
-    }
-}
-
-/// The part of a model's JSON that determines equality: for peers, wherever they occur, the id; for everything else, all of it.
-private func compared(_ json: JSONValue, of name: String) -> JSONValue {
-    let id = { (peer: JSONValue) in peer["id"] ?? .null }
-    switch name {
-    case "Peer": return id(json)
-    case "PeerList": return .array((json["peers"]?.elements ?? []).map(id))
-    case "Event": return json["peer"].map { $0 == .null ? json : json.replacing([.key("peer")], with: id($0)) } ?? json
-    default: return json
     }
 }

@@ -2,10 +2,7 @@ public import FoundationEssentials
 
 // The core's models use times that need no library. These properties convert them to `Date`.
 
-extension Peer: Hashable {
-    /// Hashes the id alone.
-    public func hash(into hasher: inout Hasher) { hasher.combine(self.id) }
-
+extension Peer {
     /// The time at which trust expires.
     public var trustExpiresAt: Date? { self.trustEnd?.date }
     /// The time of the first sighting, by this machine's clock.

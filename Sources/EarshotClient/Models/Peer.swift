@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
 extension ControlAPI {
-    /// A peer, as the daemon knows it now. Peers are equal if their ids are.
-    public struct Peer: Codable, Hashable, Sendable {
+    /// A peer, as the daemon knows it now. Two values are equal if all their fields are; to find the same peer again, compare ``id``.
+    public struct Peer: Codable, Hashable, Identifiable, Sendable {
         /// Whether a peer is present.
         public enum Presence: String, Hashable, Sendable, CaseIterable {
             case nearby
@@ -121,12 +121,4 @@ extension ControlAPI {
             case expiresAt = "expires_at"
         }
     }
-}
-
-extension ControlAPI.Peer {
-    /// Whether two values have the same id.
-    public static func == (lhs: Self, rhs: Self) -> Bool { lhs.id == rhs.id }
-
-    /// Hashes the id alone.
-    public func hash(into hasher: inout Hasher) { hasher.combine(self.id) }
 }

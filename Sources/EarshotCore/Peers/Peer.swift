@@ -15,8 +15,9 @@ public enum Protection: String, Sendable, Hashable, Codable, CaseIterable {
     case unprotected
 }
 
-/// A node with one identity, as this machine sees it now. A value, compared and hashed by `id` alone.
-public struct Peer: Sendable, Codable, Identifiable {
+/// A node with one identity, as this machine sees it now. Two values are equal if all their fields are; to find the same peer again,
+/// compare ``id``.
+public struct Peer: Sendable, Hashable, Codable, Identifiable {
     /// Whether the peer is reachable as far as this machine knows.
     public enum Presence: String, Sendable, Hashable, Codable, CaseIterable {
         /// Advertised, or connected.
@@ -121,9 +122,4 @@ public struct Peer: Sendable, Codable, Identifiable {
         case firstSighting = "firstSeen"
         case lastSign = "lastSeen"
     }
-}
-
-extension Peer: Equatable {
-    /// Compares peers by their ids.
-    public static func == (lhs: Peer, rhs: Peer) -> Bool { lhs.id == rhs.id }
 }

@@ -36,10 +36,8 @@ import Testing
         }
     }
 
-    private static let id = { @Sendable (peer: JSONValue) in peer["id"] ?? .null }
-
     static let models: [Model] = [
-        Model(Peer.self, compared: id) { $0.peer() }, Model(Peer.Failure.self) { $0.failure() },
+        Model(Peer.self) { $0.peer() }, Model(Peer.Failure.self) { $0.failure() },
         Model(Invitation.self) { $0.invitation() }, Model(InvitedGroup.self) { $0.invitedGroup() },
         Model(Session.self) { $0.session() }, Model(Session.Member.self) { $0.sessionMember() },
         Model(Group.self) { $0.group() }, Model(Group.Member.self) { $0.groupMember() }, Model(GroupLabel.self) { $0.label() },
@@ -53,10 +51,7 @@ import Testing
         Model(Verification.self) { $0.verification() }, Model(PolicyDecision.self) { $0.decision() },
         Model(PeerPolicy.self) { $0.policy() }, Model(DiscoveryStatus.self) { $0.discovery() },
         Model(NodeStatus.self) { try $0.status() }, Model(NodeStatus.Counts.self) { $0.counts() },
-        // Events of a peer are compared by the peer's id, like peers.
-        Model(NodeEvent.self, compared: { json in json["peer"].map { json.replacing([.key("peer")], with: id($0)) } ?? json }) {
-            $0.event()
-        },
+        Model(NodeEvent.self) { $0.event() },
         Model(EarshotError.Candidate.self) { EarshotError.Candidate(id: $0.peerID(), name: $0.text()) },
         Model([PeerID].self) { $0.list { $0.peerID() } }, Model([MessageID].self) { $0.list { $0.id() } },
         Model([DisplayName].self) { [try $0.displayName()] }, Model([ServiceType].self) { [try $0.serviceType()] },
