@@ -57,6 +57,28 @@ import Testing
         }
     }
 
+    @Test func theDaemonsOwnEventIsNumberedAmongTheNodes() async throws {
+        try await APIServer.with { server in
+            var library = server.node.events.subscribe(since: 0)
+            Self.makeEvent(server)
+            await server.node.publish(program: SettingsReload(changed: ["peer.name", "peer.port"], needsRestart: ["peer.port"]))
+            Self.makeEvent(server)
+            try await APIConnection.with(server.path) { call in
+                try await call.ask("GET", "/v1/events?since=1")
+                _ = try await call.head()
+                let event = try await Self.event(&call)
+                #expect(event["type"]?.string == "settings.reloaded" && event["seq"] == .number(2))
+                #expect(event["changed"]?.elements.map(\.string) == ["peer.name", "peer.port"])
+                #expect(event["needs_restart"]?.elements.map(\.string) == ["peer.port"])
+                #expect(try await Self.event(&call)["seq"] == .number(3))
+            }
+            // A program on the library does not see it, and misses nothing.
+            let (first, second) = (await library.next(), await library.next())
+            #expect(first?.sequence == 1 && second?.sequence == 3)
+            #expect(await server.node.metrics().counters.events == 1)
+        }
+    }
+
     @Test func serverSentEventsResumeByTheirID() async throws {
         try await APIServer.with { server in
             for _ in 0..<3 { Self.makeEvent(server) }

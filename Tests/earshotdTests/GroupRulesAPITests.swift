@@ -99,7 +99,7 @@ import Testing
         try await APIServer.pair { alice, bob in
             var configuration = await bob.node.configuration
             configuration.groupInvitations = policy
-            try await bob.node.apply(configuration, changed: [], needsRestart: []) { nil }
+            try await bob.node.apply(configuration) { nil }
             if isTrusted { _ = try await bob.node.setTrust(.trusted, for: alice.node.id.description) }
             let api = APICaller(path: alice.path)
             _ = try await api.call("POST", "/v1/groups", json: #"{"name":"team"}"#)

@@ -1,12 +1,12 @@
-public import EarshotCore
+package import EarshotCore
 import EarshotWaiting
 
 /// Messages that were submitted together, and their outcomes. The node sets the outcomes, and the caller awaits them.
 ///
 /// One wait covers all messages, instead of a task and a continuation for each.
-public final class MessageBatch: Sendable {
+package final class MessageBatch: Sendable {
     /// The outcome of one message: an error before it was sent, or the outcomes of its recipients.
-    public typealias Outcome = Result<SentMessage, EarshotError>
+    package typealias Outcome = Result<SentMessage, EarshotError>
 
     private let settled = OneShot<[Outcome]>()
 
@@ -16,5 +16,5 @@ public final class MessageBatch: Sendable {
     func settle(_ outcomes: [Outcome]) { self.settled.settle(outcomes) }
 
     /// Waits until the outcomes of all messages are decided, and returns them in the order of submission.
-    public func outcomes() async -> [Outcome] { await self.settled.value() }
+    package func outcomes() async -> [Outcome] { await self.settled.value() }
 }

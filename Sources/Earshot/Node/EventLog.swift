@@ -10,11 +10,31 @@ package import FoundationEssentials
 /// evicted events that a reader has not read, the reader gets a `gap`. The node writes the log, and the control API's event streams read
 /// it.
 public final class EventLog: Sendable {
+    /// An event of the program that runs the node, such as the daemon. It is numbered together with the node's events, and only
+    /// ``Subscription/step()`` returns it.
+    package struct ProgramEvent: Sendable {
+        package let sequence: UInt64
+        package let time: Date
+        package let content: any Sendable
+    }
+
     private struct Entry {
-        let event: NodeEvent
+        enum Content {
+            case node(NodeEvent)
+            case program(ProgramEvent)
+        }
+
+        let content: Content
         let cost: Int
         /// Whether only the readers of that moment receive the event.
         let isLive: Bool
+
+        var sequence: UInt64 {
+            switch self.content {
+            case .node(let event): event.sequence
+            case .program(let event): event.sequence
+            }
+        }
     }
 
     private struct State {
@@ -78,12 +98,25 @@ public final class EventLog: Sendable {
     ) {
         // Computed once, because there may be thousands of events.
         let time = WallTime(time).date
+        self.add(kinds, isLive: isLive) { kind, sequence in
+            Entry(content: .node(NodeEvent(sequence: sequence, at: time, kind)), cost: cost(kind), isLive: isLive)
+        }
+    }
+
+    /// Adds an event of the program that runs the node.
+    package func append(program content: any Sendable, at time: Date, cost: Int = 512) {
+        let time = WallTime(time).date
+        self.add(CollectionOfOne(content), isLive: false) { content, sequence in
+            Entry(content: .program(ProgramEvent(sequence: sequence, time: time, content: content)), cost: cost, isLive: false)
+        }
+    }
+
+    private func add<Values: Collection>(_ values: Values, isLive: Bool, _ entry: (Values.Element, _ sequence: UInt64) -> Entry) {
         self.state.withLock { state in
             guard !isLive || state.readers > 0 else { return }
-            for kind in kinds {
+            for value in values {
                 state.lastSequence += 1
-                let event = NodeEvent(sequence: state.lastSequence, at: time, kind)
-                state.append(Entry(event: event, cost: cost(kind), isLive: isLive))
+                state.append(entry(value, state.lastSequence))
             }
         }
         self.changes.tell()
@@ -96,7 +129,7 @@ public final class EventLog: Sendable {
     }
 
     /// Wakes every reader that waits in ``Subscription/step()``, although there is no new event.
-    public func wakeReaders() {
+    package func wakeReaders() {
         self.state.withLock { $0.wakes += 1 }
         self.changes.tell()
     }
@@ -144,9 +177,11 @@ public final class EventLog: Sendable {
         public func makeAsyncIterator() -> Subscription { self }
 
         /// The result of one read.
-        public enum Step: Sendable {
+        package enum Step: Sendable {
             /// The next event.
             case event(NodeEvent)
+            /// The next event, of the program that runs the node.
+            case program(ProgramEvent)
             /// Nothing has happened; ``EventLog/wakeReaders()`` was called.
             case idle
             /// The log or the subscription has ended, or the reader's task is cancelled.
@@ -166,7 +201,7 @@ public final class EventLog: Sendable {
             while true {
                 switch await self.step() {
                 case .event(let event): return event
-                case .idle: continue
+                case .program, .idle: continue
                 case .ended: return nil
                 }
             }
@@ -188,7 +223,7 @@ public final class EventLog: Sendable {
         }
 
         /// Waits until there is an event or a call of ``EventLog/wakeReaders()``.
-        public mutating func step() async -> Step {
+        package mutating func step() async -> Step {
             if let gap = self.pendingGap {
                 self.pendingGap = nil
                 return .event(NodeEvent(sequence: gap.upperBound, time: Date(), kind: .gap(gap)))
@@ -199,9 +234,9 @@ public final class EventLog: Sendable {
                 seen = self.log.changes.count
                 guard !Task.isCancelled, !self.presence.hasEnded else { return .ended }
                 switch self.log.read(after: self.position, start: self.start) {
-                case .event(let event):
-                    self.position = event.sequence
-                    return .event(event)
+                case .found(let step, let sequence):
+                    self.position = sequence
+                    return step
                 case .finished: return .ended
                 case .nothingYet(let now):
                     guard now == wakes ?? now else { return .idle }
@@ -213,7 +248,7 @@ public final class EventLog: Sendable {
     }
 
     private enum Reading {
-        case event(NodeEvent)
+        case found(Subscription.Step, sequence: UInt64)
         /// There is no event, after this number of calls of ``wakeReaders()``.
         case nothingYet(wakes: UInt64)
         case finished
@@ -221,29 +256,37 @@ public final class EventLog: Sendable {
 
     private func read(after position: UInt64, start: UInt64) -> Reading {
         self.state.withLock { state in
-            guard position < state.lastSequence, let oldest = state.backlog.first?.event.sequence else {
+            guard position < state.lastSequence, let oldest = state.backlog.first?.sequence else {
                 return state.isFinished ? .finished : .nothingYet(wakes: state.wakes)
             }
             if position + 1 < oldest {
-                let missed = (position + 1)...(oldest - 1)
-                return .event(NodeEvent(sequence: missed.upperBound, time: Date(), kind: .gap(missed)))
+                return Self.gap((position + 1)...(oldest - 1))
             }
             var index = Int(position + 1 - oldest)
             let first = state.backlog[index]
-            guard first.isLive, first.event.sequence <= start else { return .event(first.event) }
+            guard first.isLive, first.sequence <= start else {
+                switch first.content {
+                case .node(let event): return .found(.event(event), sequence: event.sequence)
+                case .program(let event): return .found(.program(event), sequence: event.sequence)
+                }
+            }
             // Skips live events from before the subscription: only the readers of that moment receive them.
-            while index + 1 < state.backlog.count, state.backlog[index + 1].isLive, state.backlog[index + 1].event.sequence <= start {
+            while index + 1 < state.backlog.count, state.backlog[index + 1].isLive, state.backlog[index + 1].sequence <= start {
                 index += 1
             }
-            let last = state.backlog[index].event.sequence
-            return .event(NodeEvent(sequence: last, time: Date(), kind: .gap(first.event.sequence...last)))
+            return Self.gap(first.sequence...state.backlog[index].sequence)
         }
     }
 
-    /// Returns consecutive events without a gap. `read` handles all other cases.
+    private static func gap(_ missed: ClosedRange<UInt64>) -> Reading {
+        let event = NodeEvent(sequence: missed.upperBound, time: Date(), kind: .gap(missed))
+        return .found(.event(event), sequence: event.sequence)
+    }
+
+    /// Returns consecutive events of the node without a gap. `read` handles all other cases.
     private func more(after position: UInt64, start: UInt64, limit: Int) -> [NodeEvent] {
         self.state.withLock { state in
-            guard limit > 0, let oldest = state.backlog.first?.event.sequence, position + 1 >= oldest, position < state.lastSequence else {
+            guard limit > 0, let oldest = state.backlog.first?.sequence, position + 1 >= oldest, position < state.lastSequence else {
                 return []
             }
             let first = Int(position + 1 - oldest)
@@ -252,8 +295,8 @@ public final class EventLog: Sendable {
             events.reserveCapacity(max(0, end - first))
             for index in first..<max(first, end) {
                 let entry = state.backlog[index]
-                guard !entry.isLive || entry.event.sequence > start else { break }
-                events.append(entry.event)
+                guard !entry.isLive || entry.sequence > start, case .node(let event) = entry.content else { break }
+                events.append(event)
             }
             return events
         }

@@ -1,15 +1,15 @@
 /// An independent part of the node that a watchdog can ask for a sign of life.
-public struct Heartbeat: Sendable {
+package struct Heartbeat: Sendable {
     /// The name of the part, such as `store`.
-    public let name: String
+    package let name: String
     /// How long the part may be busy with one piece of work before it counts as stuck. A disk needs time for a large file, and a restart
     /// would not help.
-    public let patience: Duration
+    package let patience: Duration
     /// Asks the part to call `answer` after its pending work. A part that is stuck never calls it.
-    public let ask: @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
+    package let ask: @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
 
     /// Creates a heartbeat from its parts.
-    public init(
+    package init(
         name: String, patience: Duration = .zero, ask: @escaping @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
     ) {
         self.name = name
@@ -20,7 +20,7 @@ public struct Heartbeat: Sendable {
 
 extension Node {
     /// The heartbeats of the node: its queue on its event loop, and the threads of the store, the spool and discovery.
-    public nonisolated var heartbeats: [Heartbeat] {
+    package nonisolated var heartbeats: [Heartbeat] {
         [
             Heartbeat(name: "node") { [input] in input.yield(.heartbeat($0)) },
             Heartbeat(name: "store", patience: EarshotLimits.storePatience) { [store] in store.answer($0) },

@@ -18,6 +18,12 @@ extension Node {
         self.events.append(kinds, at: self.now, cost: cost, isLive: isLive)
     }
 
+    /// Publishes an event of the program that runs the node; only readers that ask for such events receive it.
+    package func publish(program content: any Sendable) {
+        self.counters.events &+= 1
+        self.events.append(program: content, at: self.now)
+    }
+
     /// Returns the approximate memory cost of an event about a peer, in bytes. The peer's own data is of variable size.
     static func eventCost(of peer: Peer) -> Int {
         512 + peer.addresses.reduce(0) { $0 + 64 + $1.utf8.count }

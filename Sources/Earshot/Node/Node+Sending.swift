@@ -42,7 +42,7 @@ extension Node {
     /// Sends many messages in order, each like ``send(to:contentType:body:mode:id:queue:timeout:)``, and returns without waiting.
     ///
     /// Messages to one peer are sent together. One wait for the batch returns the outcome of each message.
-    public func submit(_ drafts: [MessageDraft]) -> MessageBatch {
+    package func submit(_ drafts: [MessageDraft]) -> MessageBatch {
         let batch = MessageBatch()
         // Read here, so that the closure does not retain the bodies while the call waits.
         let count = drafts.count
@@ -54,7 +54,7 @@ extension Node {
 
     /// Sends one message like ``submit(_:)``, for a caller that does not wait in a task. `then` runs on the node's event loop when the
     /// outcome is known. If the caller is on that loop, the node starts immediately.
-    public nonisolated func submit(_ draft: MessageDraft, then: @escaping @Sendable (MessageBatch.Outcome) -> Void) {
+    package nonisolated func submit(_ draft: MessageDraft, then: @escaping @Sendable (MessageBatch.Outcome) -> Void) {
         let work = { @Sendable in
             self.assumeIsolated { node in
                 let drafts = node.fingerprinted([draft])

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Changing settings while the node runs.
 extension Node {
-    /// Applies a new configuration, and publishes an event about it. All values are checked before anything changes, so a configuration is
+    /// Applies a new configuration. All values are checked before anything changes, so a configuration is
     /// never applied in part.
     ///
     /// Values that are read when needed (policies, limits, times, the name and the encryption of new connections) apply from now on.
@@ -13,14 +13,11 @@ extension Node {
     ///
     /// - Parameters:
     ///   - configuration: The new configuration.
-    ///   - changed: The names of the settings that differ, for the event.
-    ///   - needsRestart: The names among them that apply only after the next start.
     ///   - restartsDiscovery: Whether discovery restarts even if its own settings are the same.
     ///   - makeDiscovery: Makes the new discovery, or returns `nil` for none. Called once, if discovery has to restart.
-    /// - Throws: `invalid-parameter` for values outside their limits.
-    public func apply(
-        _ configuration: Configuration, changed: [String], needsRestart: [String], restartsDiscovery: Bool = false,
-        makeDiscovery: () -> (any PeerDiscovery)?
+    /// - Throws: `invalid-parameter` for values outside their limits, `unavailable` when the node stops.
+    package func apply(
+        _ configuration: Configuration, restartsDiscovery: Bool = false, makeDiscovery: () -> (any PeerDiscovery)?
     ) async throws(EarshotError) {
         try DiscoveryInfo.validate(configuration.discoveryInfo)
         if let directory = configuration.receiveDirectory { try Publisher.check(directory) }
@@ -40,8 +37,6 @@ extension Node {
         if new.displayName != old.displayName { self.renewConnections() }
         await self.store.use(new.inboxLimits)
         if new.inboxAge < old.inboxAge { self.pruneInbox() }
-        // Published when all of the settings apply.
-        self.publish(.settingsReloaded(changed: changed, needsRestart: needsRestart))
     }
 
     /// Sets a directory for received files that is not usable when the node is created, such as one on a disk that is mounted later. Until

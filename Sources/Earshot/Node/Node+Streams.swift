@@ -134,7 +134,7 @@ extension Node {
 
     /// Ends all streams and all transfers of bodies, and rejects new ones. Called before the daemon stops, so that readers and writers
     /// learn of it.
-    public nonisolated func endStreams() { self.input.yield(.streamsOver) }
+    package nonisolated func endStreams() { self.input.yield(.streamsOver) }
 
     func endAllStreams() { self.handle(Input.streamsOver) }
 }

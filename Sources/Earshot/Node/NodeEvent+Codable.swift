@@ -10,7 +10,7 @@ extension NodeEvent {
         case messageID = "messageId"
         case recipient, resource, stream, discovery, group
         case groupID = "groupId"
-        case reason, changed, needsRestart, from, to
+        case reason, from, to
     }
 
     /// The type of an event. It determines the fields that are present.
@@ -32,7 +32,6 @@ extension NodeEvent {
         case sessionChanged = "session.changed"
         case messageStatus = "message.status"
         case groupLeft = "group.left"
-        case settingsReloaded = "settings.reloaded"
         case gap
     }
 
@@ -67,10 +66,6 @@ extension NodeEvent {
             .messageStatus(
                 try fields.decode(MessageID.self, forKey: .messageID), try fields.decode(Message.Recipient.self, forKey: .recipient))
         case .groupLeft: .groupLeft(try fields.decode(GroupID.self, forKey: .groupID), try fields.decode(GroupEnd.self, forKey: .reason))
-        case .settingsReloaded:
-            .settingsReloaded(
-                changed: try fields.decode([String].self, forKey: .changed),
-                needsRestart: try fields.decode([String].self, forKey: .needsRestart))
         case .gap: .gap(try Self.gap(fields))
         }
     }
@@ -141,10 +136,6 @@ extension NodeEvent {
             try fields.encode(Word.groupLeft, forKey: .type)
             try fields.encode(id, forKey: .groupID)
             try fields.encode(reason, forKey: .reason)
-        case .settingsReloaded(let changed, let needsRestart):
-            try fields.encode(Word.settingsReloaded, forKey: .type)
-            try fields.encode(changed, forKey: .changed)
-            try fields.encode(needsRestart, forKey: .needsRestart)
         case .gap(let missed):
             try fields.encode(Word.gap, forKey: .type)
             try fields.encode(missed.lowerBound, forKey: .from)

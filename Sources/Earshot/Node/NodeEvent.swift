@@ -43,8 +43,6 @@ public struct NodeEvent: Sendable, Hashable, Codable {
         case groupChanged(Group)
         /// This machine is no longer in the group.
         case groupLeft(GroupID, GroupEnd)
-        /// The settings were reloaded. The names are those of the changed settings, and of those among them that need a restart.
-        case settingsReloaded(changed: [String], needsRestart: [String])
         /// The reader missed the events of this range.
         case gap(ClosedRange<UInt64>)
     }

@@ -3,33 +3,33 @@ import NIOCore
 import OrderedCollections
 
 /// Metrics of a node for a monitoring system: current values, and totals of this run.
-public struct NodeMetrics: Sendable, Hashable {
+package struct NodeMetrics: Sendable, Hashable {
     /// Totals of this run, which never decrease.
-    public struct Counters: Sendable, Hashable {
+    package struct Counters: Sendable, Hashable {
         /// Invitations received.
-        public package(set) var invitationsReceived: UInt64 = 0
+        package var invitationsReceived: UInt64 = 0
         /// Invitations of either direction that reached a final state, by state.
-        public package(set) var invitationsResolved: [Invitation.State: UInt64] = [:]
+        package var invitationsResolved: [Invitation.State: UInt64] = [:]
         /// Messages committed to the inbox, or passed to live readers.
-        public package(set) var messagesReceived: UInt64 = 0
+        package var messagesReceived: UInt64 = 0
         /// Bytes of the bodies of received messages.
-        public package(set) var messageBytesReceived: UInt64 = 0
+        package var messageBytesReceived: UInt64 = 0
         /// Status changes of outgoing messages at their recipients, by status.
-        public package(set) var messageStatuses: [Message.Status: UInt64] = [:]
+        package var messageStatuses: [Message.Status: UInt64] = [:]
         /// Resources that reached a final state.
-        public package(set) var resourcesFinished: [ResourceOutcome: UInt64] = [:]
+        package var resourcesFinished: [ResourceOutcome: UInt64] = [:]
         /// Bytes that finished resources had moved, by direction.
-        public package(set) var resourceBytes: [Direction: UInt64] = [:]
+        package var resourceBytes: [Direction: UInt64] = [:]
         /// Events published.
-        public package(set) var events: UInt64 = 0
+        package var events: UInt64 = 0
     }
 
     /// The key by which finished resources are counted.
-    public struct ResourceOutcome: Sendable, Hashable {
+    package struct ResourceOutcome: Sendable, Hashable {
         /// The direction: received or sent.
-        public let direction: Direction
+        package let direction: Direction
         /// The final state.
-        public let state: Resource.State
+        package let state: Resource.State
 
         package init(direction: Direction, state: Resource.State) {
             self.direction = direction
@@ -38,31 +38,31 @@ public struct NodeMetrics: Sendable, Hashable {
     }
 
     /// The counts of the node's status.
-    public let counts: NodeStatus.Counts
+    package let counts: NodeStatus.Counts
     /// Open connections, by protection.
-    public let connections: [Protection: Int]
+    package let connections: [Protection: Int]
     /// Pending invitations, by direction.
-    public let pendingInvitations: [Direction: Int]
+    package let pendingInvitations: [Direction: Int]
     /// Groups that this machine is in or is joining.
-    public let groups: Int
+    package let groups: Int
     /// Memberships of other peers in these groups, by state.
-    public let groupMembers: [Group.Member.State: Int]
+    package let groupMembers: [Group.Member.State: Int]
     /// Running transfers, by direction.
-    public let transfers: [Direction: Int]
+    package let transfers: [Direction: Int]
     /// Unacknowledged messages over all peers.
-    public let queuedMessages: Int
+    package let queuedMessages: Int
     /// The size of the unacknowledged messages, in bytes.
-    public let queuedBytes: Int
+    package let queuedBytes: Int
     /// Changes that wait for the store.
-    public let queuedStoreWork: Int
+    package let queuedStoreWork: Int
     /// Bytes that the spool holds or has reserved.
-    public let spoolBytes: UInt64
+    package let spoolBytes: UInt64
     /// The maximum size of the spool, in bytes.
-    public let spoolQuota: UInt64
+    package let spoolQuota: UInt64
     /// Failed handshakes, by error code.
-    public let handshakeFailures: [EarshotError.Code: UInt64]
+    package let handshakeFailures: [EarshotError.Code: UInt64]
     /// The totals of this run.
-    public let counters: Counters
+    package let counters: Counters
 }
 
 extension NodeMetrics.Counters {
@@ -93,7 +93,7 @@ extension NodeMetrics.Counters {
 
 extension Node {
     /// Returns metrics for a monitoring system.
-    public func metrics() async -> NodeMetrics {
+    package func metrics() async -> NodeMetrics {
         let spoolBytes = await self.spool.heldBytes()
         let connections = self.core.allFacts.compactMap { $0.link.flatMap { self.links[$0] } }
         let pending = self.core.invitations(all: false)

@@ -195,7 +195,7 @@ actor PeerEngine {
         change(&new)
         guard new.encryption != self.configuration.encryption || new.configuredPeers != self.configuration.configuredPeers else { return }
         self.configuration = new
-        try? await self.node?.apply(new, changed: [], needsRestart: []) { nil }
+        try? await self.node?.apply(new) { nil }
     }
 
     /// Opens a session of the program.

@@ -4,7 +4,15 @@ internal import EarshotWire
 internal import FoundationEssentials
 
 extension ControlAPI.Event {
-    /// Creates the API's value of an event, within one run of the daemon.
+    /// Creates the API's value of an event of the daemon, within one run of it; `nil` if the log holds something else.
+    init?(_ event: EventLog.ProgramEvent, epoch: String) {
+        guard let reload = event.content as? SettingsReload else { return nil }
+        self.init(
+            epoch: epoch, seq: event.sequence, time: event.time, type: .known(.settingsReloaded), changed: reload.changed,
+            needsRestart: reload.needsRestart)
+    }
+
+    /// Creates the API's value of an event of the node, within one run of the daemon.
     init(_ event: NodeEvent, epoch: String) {
         typealias API = ControlAPI
         let seq = event.sequence
@@ -48,9 +56,6 @@ extension ControlAPI.Event {
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.groupChanged), group: API.Group(group))
         case .groupLeft(let id, let end):
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.groupLeft), groupID: id.description, reason: end.rawValue)
-        case .settingsReloaded(let changed, let needsRestart):
-            self.init(
-                epoch: epoch, seq: seq, time: time, type: .known(.settingsReloaded), changed: changed, needsRestart: needsRestart)
         case .gap(let missed):
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.gap), from: missed.lowerBound, to: missed.upperBound)
         }

@@ -4,6 +4,14 @@ internal import Logging
 internal import ServiceLifecycle
 internal import UnixSignals
 
+/// The settings that a reload has changed, for the event `settings.reloaded`.
+struct SettingsReload: Sendable {
+    /// The keys of the settings with a new value, such as `peer.name`.
+    let changed: [String]
+    /// The keys among them that apply only after the next start.
+    let needsRestart: [String]
+}
+
 /// Reloads the settings on SIGHUP. Settings that cannot change while the daemon runs are named in the log.
 ///
 /// A reload applies all settings or none: an error keeps the previous ones. Signals that arrive during a reload cause one more reload.
@@ -56,7 +64,7 @@ struct ReloadService: Service {
         let embeddedRuns = running.backend == .auto && backend == .auto && discovery == .embedded
         do throws(EarshotError) {
             try await self.node.apply(
-                next.node, changed: changes.changed, needsRestart: changes.needsRestart, restartsDiscovery: backend != running.backend
+                next.node, restartsDiscovery: backend != running.backend
             ) { backend.makeDiscovery(logger: Logger(label: "discovery"), startsEmbedded: embeddedRuns) }
         } catch {
             self.logger.error("the settings were not reloaded, keeping the previous settings: \(error.message)")
@@ -64,6 +72,8 @@ struct ReloadService: Service {
         }
         self.level.value = next.logLevel
         running = next
+        // Published when all of the settings apply.
+        await self.node.publish(program: SettingsReload(changed: changes.changed, needsRestart: changes.needsRestart))
         let changed = changes.changed.joined(separator: " ")
         let waiting = changes.needsRestart.joined(separator: " ")
         self.logger.notice("settings reloaded", metadata: ["changed": "\(changed)", "needs_restart": "\(waiting)"])

@@ -78,6 +78,9 @@ struct EventsRoutes: Sendable {
             let buffer: ByteBuffer
             switch await subscription.step() {
             case .event(let event): buffer = try self.buffers.buffer(event, format)
+            case .program(let event):
+                guard let event = ControlAPI.Event(event, epoch: self.api.node.events.epoch) else { continue }
+                buffer = try format.buffer(event)
             // The reader has gone, or the daemon stops.
             case .idle where !self.api.readers.contains(reader): return
             case .idle:

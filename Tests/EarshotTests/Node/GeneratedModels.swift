@@ -181,7 +181,7 @@ struct GeneratedModels: GeneratedValues {
     }
 
     private mutating func eventKind() -> NodeEvent.Kind {
-        switch self.number(below: 19) {
+        switch self.number(below: 18) {
         case 0: return .peerFound(self.peer())
         case 1: return .peerChanged(self.peer())
         case 2: return .peerLost(self.peer())
@@ -199,7 +199,6 @@ struct GeneratedModels: GeneratedValues {
         case 14: return .discoveryChanged(self.discovery())
         case 15: return .groupChanged(self.group())
         case 16: return .groupLeft(self.id(), self.word(GroupEnd.self))
-        case 17: return .settingsReloaded(changed: self.list { $0.text() }, needsRestart: self.list { $0.text() })
         default:
             let first = 1 + self.number(below: 1 << 62)
             return .gap(first...(first + self.number(below: 1 << 62)))

@@ -11,12 +11,12 @@ extension TestNode {
     /// Applies a change of the configuration like a reload, and returns the new discovery if one was made.
     @discardableResult
     func reconfigure(
-        changed: [String] = [], needsRestart: [String] = [], _ change: (inout Node.Configuration) -> Void
+        _ change: (inout Node.Configuration) -> Void
     ) async throws -> ScriptedDiscovery? {
         var configuration = await self.node.configuration
         change(&configuration)
         var made: ScriptedDiscovery?
-        try await self.node.apply(configuration, changed: changed, needsRestart: needsRestart) {
+        try await self.node.apply(configuration) {
             made = ScriptedDiscovery()
             return made
         }
@@ -63,11 +63,10 @@ extension TestNode {
         try await alice.found(bob)
         let name = try DisplayName("anna")
         let second = try #require(
-            try await alice.reconfigure(changed: ["peer.name"]) {
+            try await alice.reconfigure {
                 $0.displayName = name
                 $0.discoveryInfo = ["room": "attic"]
             })
-        try await alice.event { if case .settingsReloaded(changed: ["peer.name"], needsRestart: []) = $0 { () } else { nil } }
         // The next discovery starts when the first has ended.
         try await alice.event(since: 0) {
             if case .discoveryChanged(DiscoveryStatus(backend: .embedded, state: .running)) = $0 { () } else { nil }
@@ -96,7 +95,7 @@ extension TestNode {
         try await alice.found(bob)
         var configuration = await alice.node.configuration
         configuration.advertise = false
-        try await alice.node.apply(configuration, changed: ["discovery.backend"], needsRestart: [], restartsDiscovery: true) { nil }
+        try await alice.node.apply(configuration, restartsDiscovery: true) { nil }
         try await alice.event { if case .discoveryChanged(DiscoveryStatus(backend: .none, state: .off)) = $0 { () } else { nil } }
         // Switched on again.
         let second = try #require(try await alice.reconfigure { $0.advertise = true })
@@ -166,7 +165,7 @@ extension TestNode {
     @Test func whatIsBoundStays() async throws {
         let alice = try await TestNode("alice")
         let other = try ServiceType("other")
-        try await alice.reconfigure(changed: ["peer.port"], needsRestart: ["peer.port"]) {
+        try await alice.reconfigure {
             $0.port = 1
             $0.serviceType = other
             $0.stateDirectory = "/elsewhere"
@@ -174,6 +173,5 @@ extension TestNode {
         let status = await alice.node.status()
         #expect(status.port == alice.port)
         #expect(status.serviceType.description == "earshot")
-        try await alice.event { if case .settingsReloaded(changed: ["peer.port"], needsRestart: ["peer.port"]) = $0 { () } else { nil } }
     }
 }
