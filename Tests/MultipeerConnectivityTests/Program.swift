@@ -12,6 +12,8 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
         case found(MCPeerID, [String: String]?)
         case lost(MCPeerID)
         case invited(MCPeerID, Data?)
+        case advertisingFailed(MCError.Code?)
+        case browsingFailed(MCError.Code?)
         case certificate(MCPeerID, Int)
         case stream(String, MCPeerID)
         case began(String, MCPeerID)
@@ -183,6 +185,14 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
     }
 
     func browser(_ browser: MCNearbyServiceBrowser, lostPeer peerID: MCPeerID) { self.note(.lost(peerID)) }
+
+    func browser(_ browser: MCNearbyServiceBrowser, didNotStartBrowsingForPeers error: any Error) {
+        self.note(.browsingFailed((error as? MCError)?.code))
+    }
+
+    func advertiser(_ advertiser: MCNearbyServiceAdvertiser, didNotStartAdvertisingPeer error: any Error) {
+        self.note(.advertisingFailed((error as? MCError)?.code))
+    }
 }
 
 /// A service type that no other test uses.

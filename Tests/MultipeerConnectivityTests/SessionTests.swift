@@ -108,6 +108,30 @@ import Testing
         await bob.until(.data(Data([1]), alice.peer))
     }
 
+    /// The node refuses the configuration of a session: running advertisers and browsers report it, and so do those that start later.
+    @Test func advertisersAndBrowsersReportARefusedPreference() async throws {
+        let (alice, bob) = await self.pair()
+        await alice.connected([bob])
+        let engine = alice.session.owner.engine
+        engine.post { engine in
+            await engine.configure { configuration in
+                configuration.encryption = .required
+                // The node's own key, which a program must not set.
+                configuration.discoveryInfo = ["id": "x"]
+            }
+        }
+        await alice.until(.browsingFailed(.unavailable))
+        alice.advertiser.startAdvertisingPeer()
+        await alice.until(.advertisingFailed(.unavailable))
+        // The next preference is accepted, and advertising works again.
+        alice.advertiser.stopAdvertisingPeer()
+        engine.post { engine in await engine.configure { $0.encryption = .required } }
+        alice.advertiser.startAdvertisingPeer()
+        bob.browser.startBrowsingForPeers()
+        await bob.until { $0.contains { if case .found(alice.peer, _) = $0 { true } else { false } } }
+        #expect(alice.told.count { $0 == .advertisingFailed(.unavailable) } == 1)
+    }
+
     @Test func leavingIsToldOnceAndNothingAfterwards() async throws {
         let (alice, bob) = await self.pair()
         await alice.connected([bob])

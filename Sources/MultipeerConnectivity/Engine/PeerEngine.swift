@@ -46,6 +46,8 @@ actor PeerEngine {
     var underWay: Set<MessageKey> = []
     var caughtUp: Set<MessageKey> = []
     private var startError: MCError?
+    /// Why the node has refused the latest configuration; `nil` if it has not.
+    private var refusal: MCError?
 
     init(_ peer: MCPeerID, _ identity: Identity, after predecessor: PeerEngine?) {
         self.peer = peer
@@ -126,7 +128,7 @@ actor PeerEngine {
 
     func advertise(_ advertiser: WeakReference<MCNearbyServiceAdvertiser>, _ token: ServiceToken, _ pairs: [TXTPair]) {
         guard let type = advertiser.value?.type else { return }
-        if let error = self.startError {
+        if let error = self.startError ?? self.refusal {
             advertiser.value?.failed(error)
             return
         }
@@ -141,7 +143,7 @@ actor PeerEngine {
 
     func browse(_ browser: WeakReference<MCNearbyServiceBrowser>, _ token: ServiceToken) {
         guard let type = browser.value?.type else { return }
-        if let error = self.startError {
+        if let error = self.startError ?? self.refusal {
             browser.value?.failed(error, token)
             return
         }
@@ -190,12 +192,23 @@ actor PeerEngine {
     // MARK: Settings
 
     /// Updates the node's configuration for the preferences of the sessions and the addresses of introduced peers.
+    ///
+    /// If the node refuses the configuration, all advertisers and browsers report the error, like those of a node that did not start. The
+    /// configuration is tried again when a session is opened or closed.
     func configure(_ change: (inout Node.Configuration) -> Void) async {
         var new = self.configuration
         change(&new)
         guard new.encryption != self.configuration.encryption || new.configuredPeers != self.configuration.configuredPeers else { return }
-        self.configuration = new
-        try? await self.node?.apply(new) { nil }
+        do throws(EarshotError) {
+            try await self.node?.apply(new) { nil }
+            self.configuration = new
+            self.refusal = nil
+        } catch {
+            let refusal = MCError(.unavailable, error.message)
+            self.refusal = refusal
+            for advertiser in self.advertisers.values { advertiser.value?.failed(refusal) }
+            for (token, browser) in self.browsers { browser.value?.failed(refusal, token) }
+        }
     }
 
     /// Opens a session of the program.
