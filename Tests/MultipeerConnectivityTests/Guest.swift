@@ -37,7 +37,7 @@ final class Guest: Sendable {
 
     /// Says that it accepts the host's certificate, once it has heard that the host has accepted.
     func join(_ host: Program) async throws {
-        _ = try await self.node.decided(self.invitation)
+        _ = try await self.node.outcome(of: self.invitation)
         let own = Introduction(members: [.init(id: self.peer.id, name: "guest", addresses: [])])
         self.node.submit(
             MessageDraft(

@@ -11,17 +11,18 @@ extension Node {
     /// Returns every known peer. Connected peers and those with a decision come first, by the time at which they were first seen.
     public func peers() -> [Peer] { self.core.peers }
 
-    /// Returns the peer called `name`. The name can be a full id, the display name of a known peer, at least 8 characters of an id that is
-    /// proven, kept or configured, or a stranger's display name. They are tried in this order.
+    /// Returns a peer by its id or by a name. A name can be a full id, the display name of a known peer, at least 8 characters of an id that
+    /// is proven, kept or configured, or a stranger's display name. They are tried in this order. All calls about a peer accept the same
+    /// names.
     ///
     /// - Throws: `unknown-peer`; `ambiguous-peer`, whose message lists the candidates.
-    public func peer(_ name: String) throws(EarshotError) -> Peer { try self.core.peer(name) }
+    public func peer(_ peer: any PeerReference) throws(EarshotError) -> Peer { try self.core.peer(peer.description) }
 
     /// Returns the certificate that the peer has presented on its current connection, in DER (RFC 5280). Returns `nil` if there is no
     /// connection or it is unprotected.
     /// - Throws: `unknown-peer`, `ambiguous-peer`.
-    public func certificate(of name: String) throws(EarshotError) -> [UInt8]? {
-        guard let channel = self.connection(to: try self.core.resolve(name))?.channel else { return nil }
+    public func certificate(of peer: any PeerReference) throws(EarshotError) -> [UInt8]? {
+        guard let channel = self.connection(to: try self.core.resolve(peer.description))?.channel else { return nil }
         let tls = try? channel.pipeline.syncOperations.handler(type: NIOSSLHandler.self)
         return try? tls?.peerCertificate?.toDERBytes()
     }
@@ -37,14 +38,15 @@ extension Node {
     /// - Throws: `unknown-peer`, `ambiguous-peer`; `invalid-parameter` for a key that is not proven and not named by its full id, and for
     ///   a time that is past or more than `EarshotLimits.trustTime` away; `forbidden` for trust in a key whose digits differed, as
     ///   reported by a user here or, in this run, by the peer's user.
-    public func setTrust(_ trust: Trust, for name: String, until: Date? = nil) async throws(EarshotError) -> Peer {
-        try await self.call(.setTrust(trust, name, until: until.map { WallTime($0) })).peer
+    @discardableResult
+    public func setTrust(_ trust: Trust, for peer: any PeerReference, until: Date? = nil) async throws(EarshotError) -> Peer {
+        try await self.call(.setTrust(trust, peer.description, until: until.map { WallTime($0) })).peer
     }
 
     /// Returns the rules that apply to a peer, and their reasons. A full id may also name a peer that has not been seen.
     /// - Throws: `unknown-peer`, `ambiguous-peer`.
-    public func explainPolicy(_ name: String) throws(EarshotError) -> PeerPolicy {
-        let (peer, decisions) = try self.core.explainPolicy(name)
+    public func explainPolicy(_ peer: any PeerReference) throws(EarshotError) -> PeerPolicy {
+        let (peer, decisions) = try self.core.explainPolicy(peer.description)
         return PeerPolicy(
             peerID: peer.id, peerName: peer.name, trust: peer.trust, trustSource: peer.trustSource,
             trustExpiresAt: peer.trustExpiresAt, verified: peer.verified, decisions: decisions)
@@ -53,15 +55,16 @@ extension Node {
     // MARK: Invitations
 
     /// Returns the invitations in the order of their creation; only the pending ones unless `all`.
-    public func invitations(all: Bool) -> [Invitation] { self.core.invitations(all: all) }
+    public func invitations(all: Bool = false) -> [Invitation] { self.core.invitations(all: all) }
 
+    /// Returns an invitation, pending or decided.
     /// - Throws: `not-found`.
     public func invitation(_ id: InvitationID) throws(EarshotError) -> Invitation { try self.core.invitation(id) }
 
-    /// Waits until an invitation reaches its final state, at most until its timeout. If the caller's task is cancelled, the wait ends and
+    /// Waits until an invitation reaches its final state, at most until its timeout, and returns it. If the caller's task is cancelled, the wait ends and
     /// the invitation stays pending; ``withdraw(_:)`` withdraws it.
     /// - Throws: `not-found`; `cancelled`.
-    public func decided(_ id: InvitationID) async throws(EarshotError) -> Invitation {
+    public func outcome(of id: InvitationID) async throws(EarshotError) -> Invitation {
         let answered = OneShot<Answer>()
         self.call(.awaitInvitation(id)) { answered.settle($0) }
         return try await withTaskCancellationHandler {
@@ -71,24 +74,38 @@ extension Node {
         }.invitation
     }
 
-    /// Invites a peer to a session. The node keeps resolving and dialling until the timeout (30 s by default, at most a day).
+    /// Invites a peer to a session, and returns when the invitation is on its way; ``outcome(of:)`` waits for the answer.
     ///
-    /// If there is a session already, the answer is an accepted invitation that names it. If an invitation from that peer is pending, this
+    /// If there is a session already, the result is an accepted invitation that names it. If an invitation from that peer is pending, this
     /// call accepts it.
+    /// - Parameters:
+    ///   - peer: The peer, by its id or a name (``peer(_:)``).
+    ///   - context: Data for the invited program, at most 8 KiB.
+    ///   - timeout: How long the node keeps resolving and dialling, and waits for the answer: at most a day. `nil` and times of 0 or less
+    ///     mean ``Configuration/invitationTimeout``, which is 30 s by default.
+    /// - Returns: The invitation, pending or already accepted.
     /// - Throws: `invalid-parameter` for a context over 8 KiB, `unknown-peer`, `ambiguous-peer`, `forbidden` for a blocked peer.
-    public func invite(_ name: String, context: [UInt8], timeout: Duration?) async throws(EarshotError) -> Invitation {
-        try await self.call(.invite(name, context: context, timeout: timeout)).invitation
+    @discardableResult
+    public func invite(
+        _ peer: any PeerReference, context: [UInt8] = [], timeout: Duration? = nil
+    ) async throws(EarshotError) -> Invitation {
+        try await self.call(.invite(peer.description, context: context, timeout: timeout)).invitation
     }
 
     /// Withdraws an invitation, and tells the peer.
     /// - Throws: `not-found`; `conflict` if it is already decided or was not made by this machine.
+    @discardableResult
     public func withdraw(_ id: InvitationID) async throws(EarshotError) -> Invitation {
         try await self.call(.withdraw(id)).invitation
     }
 
-    /// Answers an incoming invitation for the user. The decision is on disk before the peer learns of it.
+    /// Answers an incoming invitation for the user. With `always`, an accepted inviter is also trusted from now on. The decision is on disk
+    /// before the peer learns of it.
     /// - Throws: `not-found`; `conflict` if it is already decided; `storage` if the decision cannot be written.
-    public func respond(to id: InvitationID, _ decision: Invitation.Decision, always: Bool) async throws(EarshotError) -> Invitation {
+    @discardableResult
+    public func respond(
+        to id: InvitationID, _ decision: Invitation.Decision, always: Bool = false
+    ) async throws(EarshotError) -> Invitation {
         try await self.call(.respond(id, decision, always: always)).invitation
     }
 
@@ -109,18 +126,21 @@ extension Node {
     /// peer's user has also asked, within `timeout` or `EarshotLimits.comparisonTime`. A repeated call while the comparison waits extends
     /// the wait to the longer of the two timeouts.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `forbidden` for a blocked peer, `busy` too soon after the last comparison.
-    public func verify(_ name: String, timeout: Duration? = nil) async throws(EarshotError) -> Verification {
-        try await self.call(.verify(name, timeout: timeout)).verification
+    public func verify(_ peer: any PeerReference, timeout: Duration? = nil) async throws(EarshotError) -> Verification {
+        try await self.call(.verify(peer.description, timeout: timeout)).verification
     }
 
     /// Returns the state of the comparison with a peer.
     /// - Throws: `unknown-peer`, `ambiguous-peer`.
-    public func verification(_ name: String) throws(EarshotError) -> Verification { try self.core.verification(name) }
+    public func verification(_ peer: any PeerReference) throws(EarshotError) -> Verification {
+        try self.core.verification(peer.description)
+    }
 
     /// Cancels a comparison or, with `mismatch`, reports that the digits differ. A mismatch is persisted and revokes trust.
     /// - Throws: `unknown-peer`, `ambiguous-peer`; `conflict` if there are no digits that could differ; `storage`.
-    public func endVerification(_ name: String, mismatch: Bool) async throws(EarshotError) -> Verification {
-        try await self.call(.endVerification(name, mismatch: mismatch)).verification
+    @discardableResult
+    public func endVerification(_ peer: any PeerReference, mismatch: Bool = false) async throws(EarshotError) -> Verification {
+        try await self.call(.endVerification(peer.description, mismatch: mismatch)).verification
     }
 }
 

@@ -1,4 +1,4 @@
-import EarshotWire
+public import EarshotWire
 import Logging
 
 /// Calls about groups. The core decides, and answers when its decision is on disk.
@@ -6,9 +6,10 @@ extension Node {
     /// Returns every group that this machine is in or is joining, in the order in which it created or joined them.
     public func groups() -> [Group] { self.core.groupList }
 
-    /// Returns the group called `name`: its id, 8 or more of the id's first characters, or the group's name.
+    /// Returns a group by its id or by a name. A name can be the id, 8 or more of the id's first characters, or the group's name. All calls
+    /// about a group accept the same names.
     /// - Throws: `unknown-group`, `ambiguous-group`.
-    public func group(_ name: String) throws(EarshotError) -> Group { try self.core.group(name) }
+    public func group(_ group: any GroupReference) throws(EarshotError) -> Group { try self.core.group(group.description) }
 
     /// Creates a group with this machine as the creator and the only member. Any member can admit others; if the group is closed, only
     /// this machine can. The members talk over TLS, unless the group is unprotected.
@@ -21,23 +22,31 @@ extension Node {
 
     /// Renames a group.
     /// - Throws: `unknown-group`, `ambiguous-group`, `forbidden` if this machine is not the creator, `invalid-parameter`, `storage`.
-    public func renameGroup(_ group: String, to name: String) async throws(EarshotError) -> Group {
-        try await self.call(.group(.rename(group, to: name))).group
+    @discardableResult
+    public func renameGroup(_ group: any GroupReference, to name: String) async throws(EarshotError) -> Group {
+        try await self.call(.group(.rename(group.description, to: name))).group
     }
 
     /// Leaves a group. Members that this machine has admitted stay.
     /// - Throws: `unknown-group`, `ambiguous-group`, `storage`.
-    public func leaveGroup(_ group: String) async throws(EarshotError) { try await self.call(.group(.leave(group))).done() }
+    public func leaveGroup(_ group: any GroupReference) async throws(EarshotError) {
+        try await self.call(.group(.leave(group.description))).done()
+    }
 
     /// Dissolves a group permanently, for all its members.
     /// - Throws: `unknown-group`, `ambiguous-group`, `forbidden` if this machine is not the creator, `storage`.
-    public func dissolveGroup(_ group: String) async throws(EarshotError) { try await self.call(.group(.dissolve(group))).done() }
+    public func dissolveGroup(_ group: any GroupReference) async throws(EarshotError) {
+        try await self.call(.group(.dissolve(group.description))).done()
+    }
 
     /// Removes a member from a group. Only the creator can admit it again. Members that it has admitted stay, unless `withInvited`.
     /// - Throws: `unknown-group`, `ambiguous-group`, `not-member`, `ambiguous-peer`, `forbidden` if this machine is not the creator,
     ///   `no-space` if the group has had 256 removals, `storage`.
-    public func removeMember(_ peer: String, from group: String, withInvited: Bool = false) async throws(EarshotError) -> Group {
-        try await self.call(.group(.remove(group, peer: peer, withInvited: withInvited))).group
+    @discardableResult
+    public func removeMember(
+        _ peer: any PeerReference, from group: any GroupReference, withInvited: Bool = false
+    ) async throws(EarshotError) -> Group {
+        try await self.call(.group(.remove(group.description, peer: peer.description, withInvited: withInvited))).group
     }
 
     /// Invites peers to a group, each until the timeout (30 s by default, at most a day). For a member, the answer is an accepted
@@ -45,10 +54,12 @@ extension Node {
     /// - Throws: `unknown-group`, `ambiguous-group`, `unknown-peer`, `ambiguous-peer`; `forbidden` for a blocked peer, and for a closed
     ///   group of another creator; `conflict` if a peer is invited to another group; `no-space` for more members than a group can have;
     ///   `invalid-parameter` for a context over 8 KiB.
+    @discardableResult
     public func invite(
-        _ peers: [String], toGroup group: String, context: [UInt8] = [], timeout: Duration? = nil
+        _ peers: [any PeerReference], toGroup group: any GroupReference, context: [UInt8] = [], timeout: Duration? = nil
     ) async throws(EarshotError) -> [Invitation] {
-        let answer = await self.call(.group(.invite(group, peers: peers, context: context, timeout: timeout)))
+        let names = peers.map(\.description)
+        let answer = await self.call(.group(.invite(group.description, peers: names, context: context, timeout: timeout)))
         if case .invitations(let invitations) = answer { return invitations }
         throw answer.error
     }

@@ -35,9 +35,10 @@ extension Node {
     /// Returns the first page of received messages, oldest first; see ``messagePage(state:from:in:after:limit:)``.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `storage`.
     public nonisolated func messages(
-        state: Message.ReadState?, from name: String?, in group: String? = nil, limit: Int
+        state: Message.ReadState? = nil, from peer: (any PeerReference)? = nil, in group: (any GroupReference)? = nil,
+        limit: Int = 1000
     ) async throws(EarshotError) -> [Message] {
-        try await self.messagePage(state: state, from: name, in: group, limit: limit).messages
+        try await self.messagePage(state: state, from: peer, in: group, limit: limit).messages
     }
 
     /// Returns received messages, oldest first, of one sender or one group if given. They start after the place that an earlier page has
@@ -47,9 +48,11 @@ extension Node {
     /// to the caller and does not occupy the node's loop.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `unknown-group`, `ambiguous-group`, `storage`.
     public nonisolated func messagePage(
-        state: Message.ReadState?, from name: String?, in group: String? = nil, after place: Int64 = 0, limit: Int
+        state: Message.ReadState? = nil, from peer: (any PeerReference)? = nil, in group: (any GroupReference)? = nil,
+        after place: Int64 = 0, limit: Int = 1000
     ) async throws(EarshotError) -> MessagePage {
-        let page = try await self.pageUntaken(state: state, from: name, in: group, after: place, limit: limit)
+        let page = try await self.pageUntaken(
+            state: state, from: peer?.description, in: group?.description, after: place, limit: limit)
         if self.isEphemeral { await self.take(page.messages) }
         return page
     }
@@ -77,15 +80,15 @@ extension Node {
 
     /// Returns a sent or received message.
     /// - Throws: `not-found`; `conflict` if two senders used the id and `from` is not given.
-    public func message(_ id: MessageID, from name: String?) async throws(EarshotError) -> Message {
-        if name == nil, let own = self.core.outgoingMessage(id) {
+    public func message(_ id: MessageID, from peer: (any PeerReference)? = nil) async throws(EarshotError) -> Message {
+        if peer == nil, let own = self.core.outgoingMessage(id) {
             let body = if let body = own.body { body } else { try await self.store.outboxBodies([id])[id] ?? ByteBuffer() }
             return Message(
                 id: id, direction: .outgoing, senderID: self.id, senderName: self.configuration.displayName.description,
                 contentType: own.contentType, body: body, mode: own.mode, sent: own.sent, received: nil, readState: .read,
                 recipients: own.recipients, group: own.group.map { self.core.label(of: $0) })
         }
-        let message = try await self.received(id, from: name)
+        let message = try await self.received(id, from: peer?.description)
         self.take(CollectionOfOne(message))
         return message
     }
@@ -103,8 +106,9 @@ extension Node {
 
     /// Marks a received message read, and tells its sender if the settings say so.
     /// - Throws: as ``message(_:from:)``.
-    public func markRead(_ id: MessageID, from name: String?) async throws(EarshotError) -> Message {
-        let message = try await self.received(id, from: name)
+    @discardableResult
+    public func markRead(_ id: MessageID, from peer: (any PeerReference)? = nil) async throws(EarshotError) -> Message {
+        let message = try await self.received(id, from: peer?.description)
         self.take(CollectionOfOne(message))
         guard message.readState == .unread else { return message }
         let receipt = self.core.wantsReceipts(message.senderID)
@@ -121,14 +125,15 @@ extension Node {
     /// - Returns: The number of messages that were unread.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `invalid-parameter`, `storage`; `conflict` if two senders used an id and no sender is
     ///   named. If the call throws, it has marked no message.
-    public func markRead(_ messages: [(id: MessageID, from: String?)]) async throws(EarshotError) -> Int {
+    @discardableResult
+    public func markRead(_ messages: [(id: MessageID, from: (any PeerReference)?)]) async throws(EarshotError) -> Int {
         guard messages.count <= EarshotLimits.messagesMarkedAtOnce else {
             throw EarshotError(.invalidParameter, "at most \(EarshotLimits.messagesMarkedAtOnce) messages are marked at once")
         }
         var senders: [String: PeerID] = [:]
         var keys: [Store.MessageKey] = []
         for message in messages {
-            guard let name = message.from else {
+            guard let name = message.from?.description else {
                 keys.append(Store.MessageKey(id: message.id, sender: nil))
                 continue
             }

@@ -1,4 +1,4 @@
-import EarshotWire
+public import EarshotWire
 import NIOCore
 
 /// Pinging: whether a peer can be reached, and how long its answer takes.
@@ -7,8 +7,8 @@ extension Node {
     ///
     /// A failed step is not an error: the result names it.
     /// - Throws: `unknown-peer`, `ambiguous-peer`; `forbidden` for a blocked peer; `unavailable` when the daemon stops.
-    public func ping(_ name: String) async throws(EarshotError) -> PeerPing {
-        let target = try self.core.pingTarget(name)
+    public func ping(_ peer: any PeerReference) async throws(EarshotError) -> PeerPing {
+        let target = try self.core.pingTarget(peer.description)
         var progress = PingProgress(target)
         if let standing = self.connection(to: target.id) {
             progress.stands(standing)

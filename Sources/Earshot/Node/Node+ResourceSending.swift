@@ -1,6 +1,6 @@
 package import EarshotSafety
 import EarshotWaiting
-import EarshotWire
+public import EarshotWire
 import FoundationEssentials
 public import NIOCore
 import OrderedCollections
@@ -16,10 +16,11 @@ extension Node {
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `invalid-source` if the path is not a readable file or directory, or if a
     ///   directory has an entry that is not a file, a directory or a link; `name-rejected` for a link that leads out of the directory;
     ///   with `queue`, `no-space` if too many transfers wait already, and `storage`.
+    @discardableResult
     public func sendResource(
-        to names: [String], path: String, name: String? = nil, digest: Resource.Digest = .xxh3, queue: Bool = false
+        to peers: [any PeerReference], path: String, name: String? = nil, digest: Resource.Digest = .xxh3, queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
-        try await self.sendResource(to: names, path: path, of: nil, name: name, digest: digest, queue: queue)
+        try await self.sendResource(to: peers.map(\.description), path: path, of: nil, name: name, digest: digest, queue: queue)
     }
 
     /// Sends a path that must lead to the caller's file `file`. The caller may be in another mount namespace.
@@ -35,10 +36,11 @@ extension Node {
     /// `Resource.shareID`. An absent member is waited for until `resourceReachTime`; with `queue`, as long as for a queued transfer.
     /// - Throws: `unknown-group`, `ambiguous-group`; `invalid-parameter` if there is no other member; otherwise as
     ///   ``sendResource(to:path:name:digest:queue:)``.
+    @discardableResult
     public func sendResource(
-        toGroup group: String, path: String, digest: Resource.Digest = .xxh3, queue: Bool = false
+        toGroup group: any GroupReference, path: String, digest: Resource.Digest = .xxh3, queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
-        try await self.sendResource(toGroup: group, path: path, of: nil, name: nil, digest: digest, queue: queue)
+        try await self.sendResource(toGroup: group.description, path: path, of: nil, name: nil, digest: digest, queue: queue)
     }
 
     /// Sends a path to a group. The path must lead to the caller's file `file`.
@@ -87,11 +89,13 @@ extension Node {
     /// `size` must be the exact length of the body in bytes. A directory's body is its tree, as specified by the protocol. A body can be
     /// read only once, so there is one recipient. If the caller's task is cancelled, the transfer is cancelled.
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `name-rejected`; the error that ended the transfer.
+    @discardableResult
     public func sendResource<Body: AsyncSequence & Sendable>(
-        to names: [String], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
+        to peers: [any PeerReference], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
         body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
-        try await self.sendResource(to: names, name: name, kind: kind, size: size, digest: digest, attributes: nil, body: body)
+        try await self.sendResource(
+            to: peers.map(\.description), name: name, kind: kind, size: size, digest: digest, attributes: nil, body: body)
     }
 
     /// Sends a file with these attributes while its body is read.
@@ -161,11 +165,13 @@ extension Node {
     ///
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `name-rejected`; `no-space` beyond the spool's quota or the reserve; the
     ///   error of the body.
+    @discardableResult
     public func queueResource<Body: AsyncSequence & Sendable>(
-        to names: [String], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
+        to peers: [any PeerReference], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
         body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
-        try await self.queueResource(to: names, name: name, kind: kind, size: size, digest: digest, attributes: nil, body: body)
+        try await self.queueResource(
+            to: peers.map(\.description), name: name, kind: kind, size: size, digest: digest, attributes: nil, body: body)
     }
 
     /// Stores the body of a file with these attributes, and sends it from the spool.
@@ -183,13 +189,14 @@ extension Node {
     /// disk. Rows and `queue` are the same as for a path.
     ///
     /// - Throws: as ``queueResource(to:name:kind:size:digest:body:)`` and ``sendResource(toGroup:path:digest:queue:)``.
+    @discardableResult
     public func sendResource<Body: AsyncSequence & Sendable>(
-        toGroup group: String, name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
+        toGroup group: any GroupReference, name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
         queue: Bool = false,
         body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try await self.sendResource(
-            toGroup: group, name: name, kind: kind, size: size, digest: digest, attributes: nil, queue: queue, body: body)
+            toGroup: group.description, name: name, kind: kind, size: size, digest: digest, attributes: nil, queue: queue, body: body)
     }
 
     /// Stores the body of a file with these attributes, and sends it from the spool to a group.

@@ -10,13 +10,13 @@ extension Node {
     /// Returns every transfer, running and finished, oldest first.
     public func resources() -> [Resource] { self.core.resources(at: self.transport.timers.now) }
 
-    /// Returns the transfers of one group, or all transfers if `name` is `nil`. A group that this machine has left is named by its full
+    /// Returns the transfers of one group, or all transfers if `group` is `nil`. A group that this machine has left is named by its full
     /// id.
     /// - Throws: `unknown-group`, `ambiguous-group`.
-    public func resources(inGroup name: String?) throws(EarshotError) -> [Resource] {
-        guard let name else { return self.resources() }
-        let group = try self.heardGroup(name)
-        return self.resources().filter { $0.group?.id == group }
+    public func resources(inGroup group: (any GroupReference)?) throws(EarshotError) -> [Resource] {
+        guard let group else { return self.resources() }
+        let id = try self.heardGroup(group.description)
+        return self.resources().filter { $0.group?.id == id }
     }
 
     /// Returns the transfers of one share to the members of a group, in the order of the request; none if the share is unknown.
@@ -32,6 +32,7 @@ extension Node {
     /// directory that waits for another one from the same peer, and a transfer that is paused because its sender is absent.
     /// - Throws: `not-found`; `conflict` if the transfer does not wait for an answer; `busy` while too many others run; `no-space` and
     ///   similar if the offer cannot be accepted, which its sender learns too.
+    @discardableResult
     public func respond(to id: ResourceID, _ decision: Resource.Decision) async throws(EarshotError) -> Resource {
         try await self.call(.resource(.respond(id, decision))).resource
     }
@@ -81,6 +82,7 @@ extension Node {
     /// Cancels a running transfer and returns its row, or deletes a finished one with its content in the spool and returns `nil`.
     /// - Throws: `not-found`, `storage`; `conflict` in the moment in which it is too late to cancel, and while the transfer is being
     ///   removed.
+    @discardableResult
     public func removeResource(_ id: ResourceID) async throws(EarshotError) -> Resource? {
         let answer = await self.call(.resource(.remove(id)))
         if case .done = answer { return nil }
@@ -89,6 +91,7 @@ extension Node {
 
     /// Cancels the running transfers of a share and returns the rows of all; if none is running, deletes them and returns no row.
     /// - Throws: `not-found`, `storage`.
+    @discardableResult
     public func removeShare(_ id: ShareID) async throws(EarshotError) -> [Resource] {
         try await self.call(.resource(.removeShare(id))).resources
     }

@@ -16,6 +16,7 @@ extension Node {
     /// - Throws: `cancelled`; before anything is sent: `invalid-parameter`, `too-large`, `unknown-peer`, `ambiguous-peer`, `forbidden`
     ///   (blocked), `not-connected` (no session), `conflict` (the id belongs to another message), `no-space` and `storage` (the outbox is
     ///   full or cannot be written). The recipients show later failures.
+    @discardableResult
     public func send(
         to recipients: Message.Recipients, contentType: String, body: ByteBuffer, mode: Message.Mode = .reliable, id: MessageID? = nil,
         queue: Bool = false, timeout: Duration? = nil
@@ -32,11 +33,12 @@ extension Node {
         return try outcome.get()
     }
 
-    /// Sends a reliable message to peers by name; see ``send(to:contentType:body:mode:id:queue:timeout:)``.
+    /// Sends a reliable message to peers; see ``send(to:contentType:body:mode:id:queue:timeout:)``.
+    @discardableResult
     public func send(
-        to names: [String], contentType: String, body: ByteBuffer, id: MessageID? = nil, timeout: Duration? = nil
+        to peers: [any PeerReference], contentType: String, body: ByteBuffer, id: MessageID? = nil, timeout: Duration? = nil
     ) async throws(EarshotError) -> SentMessage {
-        try await self.send(to: .peers(names), contentType: contentType, body: body, id: id, timeout: timeout)
+        try await self.send(to: .peers(peers.map(\.description)), contentType: contentType, body: body, id: id, timeout: timeout)
     }
 
     /// Sends many messages in order, each like ``send(to:contentType:body:mode:id:queue:timeout:)``, and returns without waiting.

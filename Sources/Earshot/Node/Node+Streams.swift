@@ -16,6 +16,7 @@ extension Node {
 
     /// Aborts an open stream and returns its row, or removes a closed one from the list and returns `nil`.
     /// - Throws: `not-found`.
+    @discardableResult
     public func removeStream(_ id: StreamID) async throws(EarshotError) -> ByteStream? {
         let removed = OneShot<Result<ByteStream?, EarshotError>>()
         self.call(.stream(.remove(id))) { answer in
@@ -32,11 +33,12 @@ extension Node {
     /// The stream waits up to 30 s until a reader at the peer accepts it. If the caller's task is cancelled, the stream is aborted.
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `timed-out` if the stream was not accepted in time; `busy` if one of the
     ///   sides has too many; `cancelled` if either side aborted it; `unavailable` if the peer was lost.
+    @discardableResult
     public func openStream<Body: AsyncSequence & Sendable>(
-        to peer: String, name: String, body: Body
+        to peer: any PeerReference, name: String, body: Body
     ) async throws(EarshotError) -> ByteStream where Body.Element == ByteBuffer {
         let ended = OneShot<Result<ByteStream, EarshotError>>()
-        let call = self.call(.stream(.open(to: peer, name: name))) { ended.settle(self.row($0)) }
+        let call = self.call(.stream(.open(to: peer.description, name: name))) { ended.settle(self.row($0)) }
         guard let (id, flow) = self.coreShell.opened.removeValue(forKey: call) else { return try await ended.value().get() }
         return try await withTaskCancellationHandler {
             await self.pump(id, flow, ThrowingBytes(body), until: ended)
@@ -103,10 +105,12 @@ extension Node {
     /// Without a timeout, the wait is unlimited. If the caller's task is cancelled, the wait ends.
     /// - Throws: `invalid-parameter`, `unknown-peer`, `ambiguous-peer`; `timed-out`; `busy` if too many callers wait already; `cancelled`.
     public func acceptNextStream(
-        name: String? = nil, from peer: String? = nil, timeout: Duration? = nil
+        name: String? = nil, from peer: (any PeerReference)? = nil, timeout: Duration? = nil
     ) async throws(EarshotError) -> StreamContent {
         let accepted = OneShot<Result<StreamContent, EarshotError>>()
-        let call = self.call(.stream(.acceptNext(name: name, from: peer, timeout: timeout))) { accepted.settle(self.content($0)) }
+        let call = self.call(.stream(.acceptNext(name: name, from: peer?.description, timeout: timeout))) {
+            accepted.settle(self.content($0))
+        }
         return try await withTaskCancellationHandler {
             await accepted.value()
         } onCancel: {

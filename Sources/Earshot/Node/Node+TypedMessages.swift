@@ -1,18 +1,19 @@
 public import EarshotCoding
 public import EarshotCore
+public import EarshotWire
 import NIOCore
 
 /// Sending and receiving values of a program's own types as messages.
 extension Node {
-    /// Sends a value to a peer under any of its names, and returns when the peer has it on disk or delivery has failed.
+    /// Sends a value to a peer, by its id or a name, and returns when the peer has it on disk or delivery has failed.
     ///
     /// The rules for messages apply: ``send(to:contentType:body:mode:id:queue:timeout:)``.
     /// - Throws: also `invalid-parameter` if the value cannot be encoded as JSON, such as a number that is not finite.
     @discardableResult
     public func send(
-        _ value: some TypedMessage, to peer: String, queue: Bool = false, timeout: Duration? = nil
+        _ value: some TypedMessage, to peer: any PeerReference, queue: Bool = false, timeout: Duration? = nil
     ) async throws(EarshotError) -> SentMessage {
-        try await self.send(value, to: .peers([peer]), queue: queue, timeout: timeout)
+        try await self.send(value, to: .peers([peer.description]), queue: queue, timeout: timeout)
     }
 
     /// Sends a value to several peers, to every connected one, or to a group, with the same rules as to one peer.
@@ -46,11 +47,11 @@ extension Node {
     /// not handle a message twice, it has to remember the ids of handled messages. Unreliable messages are included, once, while the
     /// program waits. The sequence ends with the task or with the node. It throws an `EarshotError`.
     ///
-    /// The types must have different content types. If a peer or a group is given, under any of its names, only its messages are included.
-    /// The name is resolved to an id at the first read.
+    /// The types must have different content types. If a peer or a group is given, only its messages are included.
+    /// A name is resolved to an id at the first read.
     public nonisolated func messages<each Value: TypedMessage>(
-        of types: repeat (each Value).Type, from peer: String? = nil, in group: String? = nil
+        of types: repeat (each Value).Type, from peer: (any PeerReference)? = nil, in group: (any GroupReference)? = nil
     ) -> TypedMessages {
-        TypedMessages(node: self, types: MessageTypes(repeat each types), peer: peer, group: group)
+        TypedMessages(node: self, types: MessageTypes(repeat each types), peer: peer?.description, group: group?.description)
     }
 }

@@ -19,6 +19,12 @@ public struct Message: Sendable, Hashable, Codable, Identifiable {
         case all
         /// Every other member of a group. The group is named by its id, by 8 or more of the id's first characters, or by its name.
         case group(String)
+
+        /// The peers with these ids.
+        public static func peers(_ ids: [PeerID]) -> Self { .peers(ids.map(\.description)) }
+
+        /// Every other member of the group with this id.
+        public static func group(_ id: GroupID) -> Self { .group(id.description) }
     }
 
     /// Whether an incoming message was read.

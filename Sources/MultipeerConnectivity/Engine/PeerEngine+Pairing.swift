@@ -45,14 +45,14 @@ extension PeerEngine {
 
     private func invite(_ id: PeerID, _ envelope: Envelope, for time: Duration) async {
         guard let node = try? self.started(), let context = envelope.bytes,
-            let invitation = try? await node.invite(id.description, context: context, timeout: time)
+            let invitation = try? await node.invite(id, context: context, timeout: time)
         else { return self.feed { $0.invitationFailed(id) } }
         self.feed { $0.invitationBegan(id, invitation) }
     }
 
     private func accept(_ invitation: InvitationID, of id: PeerID) async {
         let node = try? self.started()
-        if let node, (try? await node.respond(to: invitation, .accept, always: false)) != nil { return self.feed { $0.agreed(id) } }
+        if let node, (try? await node.respond(to: invitation, .accept)) != nil { return self.feed { $0.agreed(id) } }
         let hasSession = await node?.sessions().contains { $0.members.contains { $0.peerID == id } } == true
         self.feed { $0.acceptanceFailed(id, hasSession: hasSession) }
     }

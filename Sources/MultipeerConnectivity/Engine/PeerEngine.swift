@@ -161,7 +161,7 @@ actor PeerEngine {
             guard id != self.id else { return }
             let found = MCPeerID(id: id, displayName: name)
             self.names[id] = name
-            guard await (try? self.node?.peer(id.description)) == nil else {
+            guard await (try? self.node?.peer(id)) == nil else {
                 browser.value?.found(found, info, token)
                 return
             }

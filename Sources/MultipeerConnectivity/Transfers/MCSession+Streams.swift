@@ -16,7 +16,7 @@ extension MCSession {
         let buffer = stream.buffer
         Task {
             do throws(EarshotError) {
-                _ = try await node.openStream(to: peerID.id.description, name: streamName, body: WrittenBytes(buffer: buffer))
+                _ = try await node.openStream(to: peerID.id, name: streamName, body: WrittenBytes(buffer: buffer))
                 buffer.end(.inOrder)
             } catch {
                 buffer.end(.broken(MCError(error)))

@@ -48,7 +48,7 @@ extension PeerEngine {
 
     private func markRead(_ message: Message) async {
         guard message.mode == .reliable, let node = try? self.started() else { return }
-        _ = try? await node.markRead([(id: message.id, from: message.senderID.description)])
+        _ = try? await node.markRead([(id: message.id, from: message.senderID)])
         self.underWay.remove(MessageKey(message))
     }
 
@@ -57,7 +57,7 @@ extension PeerEngine {
         self.caughtUp = []
         guard let node = try? self.started() else { return }
         var place: Int64? = 0
-        while let start = place, let page = try? await node.messagePage(state: .unread, from: nil, after: start, limit: 1000) {
+        while let start = place, let page = try? await node.messagePage(state: .unread, after: start, limit: 1000) {
             for message in page.messages where !self.underWay.contains(MessageKey(message)) {
                 self.caughtUp.insert(MessageKey(message))
                 await self.received(message)

@@ -72,7 +72,7 @@ struct GroupsRoutes: Sendable {
         return try await withThrowingTaskGroup { tasks in
             // Waits for all at once, since only a limited number of decided invitations is kept.
             for (index, invitation) in invitations.enumerated() where invitation.state == .pending {
-                tasks.addTask { (index, try await node.decided(invitation.id)) }
+                tasks.addTask { (index, try await node.outcome(of: invitation.id)) }
             }
             var result = invitations
             for try await (index, invitation) in tasks { result[index] = invitation }

@@ -41,7 +41,7 @@ struct InvitationsRoutes: Sendable {
             return try .json(ControlAPI.Invitation(invitation), status: invitation.state == .accepted || waits ? .ok : .created)
         }
         // The invitation remains pending until it is decided or withdrawn, even if the client leaves.
-        let decided = try await ClientPresence.required(on: context.channel) { try await self.api.node.decided(invitation.id) }
+        let decided = try await ClientPresence.required(on: context.channel) { try await self.api.node.outcome(of: invitation.id) }
         return try .json(ControlAPI.Invitation(decided))
     }
 

@@ -35,7 +35,7 @@ struct MessagesRoutes: Sendable {
             },
             Route(.post, "/v1/messages/read") { request, _ in
                 let entries = try await request.json(ControlAPI.ReadRequest.self).messages
-                let messages = try entries.map { entry throws(APIProblem) in
+                let messages = try entries.map { entry throws(APIProblem) -> (id: MessageID, from: (any PeerReference)?) in
                     guard let id = MessageID(entry.id) else {
                         throw APIProblem(.invalidParameter, "the id of a message is a UUID such as \(APIContext.exampleID)")
                     }

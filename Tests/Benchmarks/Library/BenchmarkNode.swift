@@ -45,8 +45,8 @@ enum BenchmarkNode {
             switch event.kind {
             case .peerFound(let peer) where peer.proven, .peerChanged(let peer) where peer.proven:
                 while true {
-                    let sent = try await node.invite(peer.id.description, context: [], timeout: nil)
-                    let decided = try await node.decided(sent.id)
+                    let sent = try await node.invite(peer.id)
+                    let decided = try await node.outcome(of: sent.id)
                     if decided.state == .accepted { return peer }
                     guard decided.error == .busy else { throw EarshotError(.declined, "the invitation is \(decided.state)") }
                     try await Task.sleep(for: .seconds(1))

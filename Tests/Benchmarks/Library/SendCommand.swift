@@ -27,7 +27,7 @@ struct SendCommand: AsyncParsableCommand {
                 let began = ContinuousClock.now
                 let sent = self.mode == "reliable" ? try await self.reliable(node, peer, body) : try await self.unreliable(node, peer, body)
                 say("\(Int(Double(sent) / ((ContinuousClock.now - began) / .seconds(1))))")
-                _ = try await node.send(to: [peer.id.description], contentType: Self.endType, body: ByteBuffer())
+                _ = try await node.send(to: [peer.id], contentType: Self.endType, body: ByteBuffer())
             }
         }
     }

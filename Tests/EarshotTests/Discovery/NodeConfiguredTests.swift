@@ -79,7 +79,7 @@ import Testing
                 if case .invitationReceived(let invitation) = kind, invitation.peerID == alice.node.id { invitation } else { nil }
             }
             _ = try await bob.node.respond(to: received.id, .accept, always: false)
-            #expect(try await alice.node.decided(sent.id).state == .accepted)
+            #expect(try await alice.node.outcome(of: sent.id).state == .accepted)
             await alice.stop()
         }
         await bob.stop()
@@ -160,7 +160,7 @@ import Testing
         for _ in 0..<3 { await loop.advanceTime(by: .seconds(5)) }
         // An invitation fails immediately with the reason, and no stranger is invited instead.
         let sent = try await alice.node.invite(carol.node.id.description, context: [], timeout: .seconds(60))
-        let decided = try await alice.node.decided(sent.id)
+        let decided = try await alice.node.outcome(of: sent.id)
         #expect(decided.state == .failed)
         #expect(decided.error == .identityMismatch)
         #expect(await bob.node.invitations(all: true).isEmpty)
@@ -212,7 +212,7 @@ import Testing
         }
         try await eventually("bob is asked") { await !bob.node.invitations(all: false).isEmpty }
         _ = try await bob.node.respond(to: try await bob.invitation().id, .accept, always: false)
-        #expect(try await alice.node.decided(sent.id).state == .accepted)
+        #expect(try await alice.node.outcome(of: sent.id).state == .accepted)
         #expect(try await alice.node.peer("bob").error == nil)
         await alice.stop()
         await bob.stop()

@@ -187,7 +187,7 @@ import Testing
         alice.sees(bob)
         let received = try await bob.invitation()
         _ = try await bob.node.respond(to: received.id, .accept, always: false)
-        #expect(try await alice.node.decided(sent.id).state == .accepted)
+        #expect(try await alice.node.outcome(of: sent.id).state == .accepted)
         #expect(await carol.node.invitations(all: true).isEmpty)
         for node in [alice, bob, carol] { await node.stop() }
     }

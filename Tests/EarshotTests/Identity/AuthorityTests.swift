@@ -105,7 +105,7 @@ import Testing
             inSession: false, configureAlice: { ($0.certificate, $0.privateKey) = (files.certificate, files.privateKey) },
             configureBob: { $0.authorities = [root] })
         let invitation = try await alice.node.invite("bob", context: [], timeout: .seconds(60))
-        #expect(try await alice.node.decided(invitation.id).state == .accepted)
+        #expect(try await alice.node.outcome(of: invitation.id).state == .accepted)
         let seen = try await self.trust(of: alice, at: bob)
         #expect(seen.trust == .trusted && seen.trustSource == .authority && seen.trustExpiresAt != nil)
         let policy = try await bob.node.explainPolicy("alice")

@@ -108,11 +108,11 @@ import Testing
     @Test func anInvitationOutlivesTheWaitForItsAnswer() async throws {
         let (alice, bob) = try await pair(inSession: false)
         let sent = try await alice.node.invite(bob.node.id.description, context: [], timeout: .seconds(60))
-        let waiting = Task { try await alice.node.decided(sent.id) }
+        let waiting = Task { try await alice.node.outcome(of: sent.id) }
         waiting.cancel()
         await #expect { try await waiting.value } throws: { ($0 as? EarshotError)?.code == .cancelled }
         _ = try await bob.node.respond(to: try await bob.invitation().id, .accept, always: false)
-        #expect(try await alice.node.decided(sent.id).state == .accepted)
+        #expect(try await alice.node.outcome(of: sent.id).state == .accepted)
         await alice.stop()
         await bob.stop()
     }

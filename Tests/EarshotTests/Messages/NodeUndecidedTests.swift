@@ -106,7 +106,7 @@ extension Node {
             _ = try await raw.next { if case .invite(let invite) = $0 { invite } else { nil } }
             session = .random()
             try await raw.send(.inviteAnswer(InviteAnswer(id: sent.id, decision: .accepted(session))))
-            #expect(try await bob.node.decided(sent.id).state == .accepted)
+            #expect(try await bob.node.outcome(of: sent.id).state == .accepted)
         default:
             session = try await raw.join()
             _ = try await bob.node.setTrust(.trusted, for: raw.id.description)

@@ -123,7 +123,7 @@ import Testing
         let received = try await bob.invitation()
         #expect(received.context == Array("dinner".utf8) && received.state == .pending)
         _ = try await bob.node.respond(to: received.id, .reject, always: false)
-        #expect(try await alice.node.decided(invitation.id).state == .declined)
+        #expect(try await alice.node.outcome(of: invitation.id).state == .declined)
         await alice.stop()
         await bob.stop()
     }

@@ -146,11 +146,11 @@ final class TestNode: Sendable {
 
     func send(_ text: String, to other: TestNode, id: MessageID? = nil, timeout: Duration? = .seconds(60)) async throws -> SentMessage {
         try await self.node.send(
-            to: [other.node.id.description], contentType: "text/plain", body: ByteBuffer(string: text), id: id, timeout: timeout)
+            to: [other.node.id], contentType: "text/plain", body: ByteBuffer(string: text), id: id, timeout: timeout)
     }
 
     func inbox() async throws -> [String] {
-        try await self.node.messages(state: nil, from: nil, limit: 1000).map { String(buffer: $0.body) }
+        try await self.node.messages().map { String(buffer: $0.body) }
     }
 }
 
@@ -171,9 +171,9 @@ func pair(
 
 /// Alice invites, and bob accepts.
 func agree(_ alice: TestNode, _ bob: TestNode) async throws {
-    let sent = try await alice.node.invite(bob.node.id.description, context: [], timeout: .seconds(60))
+    let sent = try await alice.node.invite(bob.node.id, timeout: .seconds(60))
     let received = try await bob.invitation()
-    _ = try await bob.node.respond(to: received.id, .accept, always: false)
-    let decided = try await alice.node.decided(sent.id)
+    try await bob.node.respond(to: received.id, .accept)
+    let decided = try await alice.node.outcome(of: sent.id)
     try #require(decided.state == .accepted)
 }

@@ -132,14 +132,14 @@ extension TestNode {
         let (alice, bob) = try await pair(inSession: false)
         try await bob.reconfigure { $0.fromUnknown = .reject }
         let refused = try await alice.node.invite("bob", context: [], timeout: .seconds(60))
-        #expect(try await alice.node.decided(refused.id).state == .declined)
+        #expect(try await alice.node.outcome(of: refused.id).state == .declined)
         try await bob.reconfigure {
             $0.fromUnknown = .accept
             $0.inboxLimit = 1
             $0.quota = 4 * fileRoom(11) - 1
         }
         let accepted = try await alice.node.invite("bob", context: [], timeout: .seconds(60))
-        #expect(try await alice.node.decided(accepted.id).state == .accepted)
+        #expect(try await alice.node.outcome(of: accepted.id).state == .accepted)
         #expect(try await alice.send("one", to: bob).recipients.first?.status == .delivered)
         #expect(try await alice.send("two", to: bob).recipients.first?.error == .inboxFull)
         let path = "\(alice.directory)/large"

@@ -56,7 +56,7 @@ extension StoreSchema {
         case 1: try await raw.send(.sessionResume(session), theirs)
         default: try await raw.send(theirs, .sessionResume(session), .sessionResume(.random()), .sessionResume(session))
         }
-        let decided = try await bob.node.decided(sent.id)
+        let decided = try await bob.node.outcome(of: sent.id)
         #expect(decided.state == .accepted)
         try await eventually("all is decided") {
             await bob.node.isSettled
@@ -95,16 +95,16 @@ extension StoreSchema {
         let session = SessionID.random()
         let (one, _) = try await self.invite(bob, first)
         try await first.send(.inviteAnswer(InviteAnswer(id: one.id, decision: .accepted(session))))
-        #expect(try await bob.node.decided(one.id).sessionID == session)
+        #expect(try await bob.node.outcome(of: one.id).sessionID == session)
         let (other, _) = try await self.invite(bob, second)
         try await second.send(.inviteAnswer(InviteAnswer(id: other.id, decision: .accepted(session))))
-        let refused = try await bob.node.decided(other.id)
+        let refused = try await bob.node.outcome(of: other.id)
         #expect(refused.state == .failed && refused.error == .protocolViolation)
         #expect(try await second.next { if case .sessionEnd(let id) = $0 { id } else { nil } } == session)
         // Nor by resuming the session.
         let (third, _) = try await self.invite(bob, second)
         try await second.send(.sessionResume(session))
-        #expect(try await bob.node.decided(third.id).state == .failed)
+        #expect(try await bob.node.outcome(of: third.id).state == .failed)
         #expect(await bob.node.sessions().flatMap(\.members).map(\.peerID) == [first.id])
         await bob.stop()
         let sessions = try await Store(directory: bob.directory).load().sessions
@@ -120,7 +120,7 @@ extension StoreSchema {
         let (sent, _) = try await self.invite(bob, raw)
         let session = SessionID.random()
         try await raw.send(.inviteAnswer(InviteAnswer(id: sent.id, decision: .accepted(session))), .sessionEnd(session))
-        let decided = try await bob.node.decided(sent.id)
+        let decided = try await bob.node.outcome(of: sent.id)
         #expect(decided.state == .failed && decided.sessionID == nil)
         #expect(await bob.node.sessions().isEmpty)
         await bob.stop()

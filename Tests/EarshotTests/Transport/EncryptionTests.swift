@@ -23,7 +23,7 @@ import Testing
                 $0.fromUnknown = .accept
             })
         let sent = try await alice.node.invite(bob.node.id.description, context: [], timeout: .seconds(30))
-        try await body(alice, bob, try await alice.node.decided(sent.id))
+        try await body(alice, bob, try await alice.node.outcome(of: sent.id))
         await alice.stop()
         await bob.stop()
     }
@@ -92,7 +92,7 @@ import Testing
         _ = try await again.node.setTrust(.unknown, for: bob.node.id.description)
         let sent = try await again.node.invite(bob.node.id.description, context: [], timeout: .seconds(30))
         // Bob, who was absent when the session ended, still has it. His answer is that session.
-        #expect(try await again.node.decided(sent.id).state == .accepted)
+        #expect(try await again.node.outcome(of: sent.id).state == .accepted)
         #expect(await again.node.sessions().first?.members.first?.protection == .unprotected)
         await again.stop()
         await bob.stop()
@@ -150,7 +150,7 @@ import Testing
         alice.discovery.tell(.found(.embedded, bob.sighting(port: proxy.port)))
         try await alice.found(bob)
         let sent = try await alice.node.invite(bob.node.id.description, context: Array("secret".utf8), timeout: .seconds(30))
-        let decided = try await alice.node.decided(sent.id)
+        let decided = try await alice.node.outcome(of: sent.id)
         #expect(decided.state == .failed)
         #expect(decided.error == .downgradeDetected, "\(decided.errorMessage ?? "")")
         #expect(decided.errorMessage?.contains("somebody between") == true)
@@ -164,7 +164,7 @@ import Testing
             try await alice.node.peer(bob.node.id.description).addresses == ["127.0.0.1:\(bob.port)"]
         }
         let again = try await alice.node.invite(bob.node.id.description, context: [], timeout: .seconds(30))
-        #expect(try await alice.node.decided(again.id).state == .accepted)
+        #expect(try await alice.node.outcome(of: again.id).state == .accepted)
         #expect(await alice.node.sessions().first?.members.first?.protection == .encrypted)
         await alice.stop()
         await bob.stop()
@@ -179,7 +179,7 @@ import Testing
         alice.discovery.tell(.found(.embedded, bob.sighting(port: proxy.port)))
         try await alice.found(bob)
         let sent = try await alice.node.invite(bob.node.id.description, context: [], timeout: .seconds(30))
-        let decided = try await alice.node.decided(sent.id)
+        let decided = try await alice.node.outcome(of: sent.id)
         #expect(decided.error == .encryptionMismatch)
         #expect(proxy.plaintextConnections == 0)
         await alice.stop()
@@ -195,8 +195,8 @@ import Testing
         async let one = alice.node.invite(bob.node.id.description, context: [], timeout: .seconds(30))
         async let other = bob.node.invite(alice.node.id.description, context: [], timeout: .seconds(30))
         let (first, second) = (try await one, try await other)
-        #expect(try await alice.node.decided(first.id).state == .accepted)
-        #expect(try await bob.node.decided(second.id).state == .accepted)
+        #expect(try await alice.node.outcome(of: first.id).state == .accepted)
+        #expect(try await bob.node.outcome(of: second.id).state == .accepted)
         try await eventually("one session, and one connection under it") {
             let (mine, theirs) = (await alice.node.sessions(), await bob.node.sessions())
             return mine.count == 1 && theirs.map(\.id) == mine.map(\.id)

@@ -23,7 +23,7 @@ import Testing
         let before = (alice.storeBytes(), bob.storeBytes())
         let timeout = Duration.seconds(isAnother ? 2 : 30)
         let sent = try await alice.node.invite(bob.node.id.description, context: Array("secret".utf8), timeout: timeout)
-        let decided = try await alice.node.decided(sent.id)
+        let decided = try await alice.node.outcome(of: sent.id)
         #expect(decided.state == (isAnother ? .timedOut : .failed), "\(decided.errorMessage ?? "")")
         #expect(proxy.invitationsSeen == 0)
         #expect(await bob.node.invitations(all: true).isEmpty)

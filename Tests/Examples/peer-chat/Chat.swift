@@ -34,8 +34,8 @@ struct Chat {
     /// When two peers discover each other, the peer with the lower id invites, and the other accepts.
     static func meet(_ event: NodeEvent, at node: Node) async {
         switch event.kind {
-        case .peerFound(let peer) where node.id < peer.id: _ = try? await node.invite(peer.id.description, context: [], timeout: nil)
-        case .invitationReceived(let invitation): _ = try? await node.respond(to: invitation.id, .accept, always: false)
+        case .peerFound(let peer) where node.id < peer.id: _ = try? await node.invite(peer.id)
+        case .invitationReceived(let invitation): _ = try? await node.respond(to: invitation.id, .accept)
         case .sessionChanged(let session, ended: false):
             for member in session.members where member.state == .connected { Self.show("* \(member.name) is here") }
         default: break

@@ -26,11 +26,11 @@ struct Share {
     static func handle(_ event: NodeEvent, at node: Node, _ file: String, _ directory: String) async {
         do throws(EarshotError) {
             switch event.kind {
-            case .peerFound(let peer) where node.id < peer.id: _ = try await node.invite(peer.id.description, context: [], timeout: nil)
-            case .invitationReceived(let invitation): _ = try await node.respond(to: invitation.id, .accept, always: false)
+            case .peerFound(let peer) where node.id < peer.id: try await node.invite(peer.id)
+            case .invitationReceived(let invitation): try await node.respond(to: invitation.id, .accept)
             case .sessionChanged(let session, ended: false):
                 for member in session.members where member.state == .connected {
-                    _ = try await node.sendResource(to: [member.peerID.description], path: file, name: nil)
+                    try await node.sendResource(to: [member.peerID], path: file)
                     try await Self.greet(member, from: node)
                 }
             case .resourceFinished(let resource) where resource.direction == .incoming && resource.state == .completed:
@@ -46,7 +46,7 @@ struct Share {
         let (body, words) = AsyncStream<ByteBuffer>.makeStream()
         for word in ["hello, ", member.name] { words.yield(ByteBuffer(string: word)) }
         words.finish()
-        _ = try await node.openStream(to: member.peerID.description, name: "greeting", body: body)
+        try await node.openStream(to: member.peerID, name: "greeting", body: body)
     }
 
     static func listen(to node: Node) async {

@@ -19,6 +19,12 @@ do {
     print("\(error.code.rawValue): \(error.message)")
 }
 let id: PeerID = node.id
+do {
+    try await node.invite(id, timeout: .seconds(1))
+    _ = try await node.messages(from: id, in: GroupID.random())
+} catch {
+    print("\(error.code.rawValue): \(error.message)")
+}
 print("a peer of its own: \(id.description.count) characters, port \(await node.status().port > 0)")
 running.cancel()
 await running.value
