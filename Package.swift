@@ -126,7 +126,7 @@ let package = Package(
         .target(
             name: "EarshotClient",
             dependencies: [
-                "CCommit", "CLinux", "EarshotCoding", "EarshotSafety",
+                "CCommit", "CLinux", "EarshotCoding", "EarshotSafety", "EarshotWire",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),

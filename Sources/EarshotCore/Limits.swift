@@ -241,8 +241,6 @@ package enum EarshotLimits {
     // Trust
     /// The default time for which a user's request to compare digits waits for the peer's user: enough to walk over.
     package static let comparisonTime: Duration = .seconds(120)
-    /// The longest time for which such a request may wait.
-    package static let comparisonTimeLimit: Duration = .seconds(3600)
     /// The time in which a peer that has asked has to reveal its nonce after the answer: no user is involved there.
     package static let comparisonStepTime: Duration = .seconds(10)
     /// The time for which digits are shown.
@@ -264,8 +262,6 @@ package enum EarshotLimits {
     // Messages
     /// The time for which a message is retried if the sender gives none.
     package static let messageTimeout: Duration = .seconds(10)
-    /// The longest time for which a message may be retried without being queued: a day.
-    package static let messageTimeoutLimit: Duration = .seconds(86_400)
     /// The bytes of messages in flight to one peer, or loaded from the outbox for it. Further messages wait for its answers.
     package static let queuedMessageBytes = 4 * 1024 * 1024
     /// The bytes that a message counts beyond its body, for the limits on bytes: about the size of its row and indices, so that empty

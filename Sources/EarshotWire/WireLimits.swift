@@ -31,6 +31,10 @@ package enum WireLimits {
     package static let invitationTimeoutMilliseconds: UInt32 = 86_400_000
     /// The longest body of a message, in bytes.
     package static let messageBody = 1024 * 1024
+    /// The longest time for which a sender may retry a message that is not queued: a day. Not on the wire.
+    package static let messageTimeout: Duration = .seconds(86_400)
+    /// The longest time for which a user's request to compare digits may wait for the peer's user: an hour. Not on the wire.
+    package static let comparisonTime: Duration = .seconds(3600)
     /// The longest content type, in bytes.
     package static let contentType = 255
     /// The range of a message's sending time, in milliseconds since 1970: from 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999Z. A receiver

@@ -135,9 +135,9 @@ import Testing
         #expect(pair.alice.call(.verify("bob", timeout: .seconds(1)))?.verification?.end == first)
         #expect(pair.alice.call(.verify("bob", timeout: .seconds(300)))?.verification?.end == first + .seconds(240))
         #expect(pair.alice.events.count { if case .verificationChanged = $0 { true } else { false } } == 2)
-        let most = pair.alice.now.wall + EarshotLimits.comparisonTimeLimit
+        let most = pair.alice.now.wall + WireLimits.comparisonTime
         #expect(pair.alice.call(.verify("bob", timeout: .seconds(1_000_000)))?.verification?.end == most)
-        pair.alice.advance(EarshotLimits.comparisonTimeLimit - .nanoseconds(1))
+        pair.alice.advance(WireLimits.comparisonTime - .nanoseconds(1))
         #expect(try pair.alice.core.verification("bob").state == .waiting)
         pair.alice.advance(.nanoseconds(1))
         #expect(try pair.alice.core.verification("bob").state == .timedOut)

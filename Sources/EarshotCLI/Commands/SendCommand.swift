@@ -21,9 +21,6 @@ struct SendCommand: AsyncParsableCommand {
         case reliable, unreliable
     }
 
-    /// The longest body, in bytes: EarshotWire's Frames.md ("message").
-    static let bodyLimit = 1024 * 1024
-
     @Argument(help: .peer, completion: .reachablePeer)
     var peer: String?
     @Argument(help: ArgumentHelp("Text of the message, or - for standard input.", valueName: "text"))
@@ -50,9 +47,6 @@ struct SendCommand: AsyncParsableCommand {
     var timeout: Seconds?
     @OptionGroup var options: GlobalOptions
 
-    /// The longest timeout of a message, in seconds.
-    static let timeoutLimit: Double = 86_400
-
     mutating func validate() throws {
         if self.all || self.group != nil {
             if !self.to.isEmpty { throw ValidationError("give only one of --all, --group and the peers") }
@@ -67,8 +61,8 @@ struct SendCommand: AsyncParsableCommand {
         if self.queue, self.mode == .unreliable {
             throw ValidationError("an unreliable message cannot be queued; give either --mode unreliable or --queue")
         }
-        if let timeout = self.timeout, timeout.value <= 0 || timeout.value > Self.timeoutLimit {
-            throw ValidationError("--timeout is more than 0 and at most 86400 seconds")
+        if let timeout = self.timeout?.duration, timeout <= .zero || timeout > WireLimits.messageTimeout {
+            throw ValidationError("--timeout is more than 0 and at most \(WireLimits.messageTimeout.components.seconds) seconds")
         }
         if self.file != nil, !self.text.isEmpty { throw ValidationError("give either TEXT or --file, not both") }
         if self.lines {
@@ -79,8 +73,8 @@ struct SendCommand: AsyncParsableCommand {
             throw ValidationError("no message given; give TEXT, -, --lines or --file FILE")
         }
         if self.text == [""] { throw ValidationError("the text is empty; an empty message can be sent with - or --file") }
-        if let type = self.type, type.isEmpty || type.utf8.count > 255 {
-            throw ValidationError("a content type is 1 to 255 bytes, such as text/plain")
+        if let type = self.type, type.isEmpty || type.utf8.count > WireLimits.contentType {
+            throw ValidationError("a content type is 1 to \(WireLimits.contentType) bytes, such as text/plain")
         }
     }
 
@@ -88,9 +82,9 @@ struct SendCommand: AsyncParsableCommand {
         guard !self.lines else { return try await self.sendLines() }
         let options = self.options
         let body = try self.body()
-        guard body.count <= Self.bodyLimit else {
+        guard body.count <= WireLimits.messageBody else {
             throw CommandFailure(
-                .data, "the message is longer than the limit of \(Self.bodyLimit) bytes",
+                .data, "the message is longer than the limit of \(WireLimits.messageBody) bytes",
                 hint: "send it as a file: earshot file send \((self.peer ?? "PEER").escapedForDisplay) PATH")
         }
         // NUL is valid UTF-8, but does not occur in text.
@@ -159,12 +153,12 @@ struct SendCommand: AsyncParsableCommand {
 
     private static func read(_ path: String?) throws -> [UInt8] {
         do {
-            guard let path else { return try Standard.readAll(limit: Self.bodyLimit) }
+            guard let path else { return try Standard.readAll(limit: WireLimits.messageBody) }
             let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
             guard descriptor >= 0 else { throw FileError("open", path) }
             let file = OpenFile(descriptor: descriptor, subject: path)
             defer { withExtendedLifetime(file) {} }
-            return try Standard.readAll(from: descriptor, subject: path, limit: Self.bodyLimit)
+            return try Standard.readAll(from: descriptor, subject: path, limit: WireLimits.messageBody)
         } catch let error as FileError {
             throw CommandFailure(.noInput, error.description)
         }

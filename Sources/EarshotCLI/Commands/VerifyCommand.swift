@@ -17,7 +17,7 @@ struct VerifyCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     mutating func validate() throws {
-        if let timeout = self.timeout, timeout.value <= 0 || timeout.value > 3600 {
+        if let timeout = self.timeout, timeout.value <= 0 || timeout.duration > WireLimits.comparisonTime {
             throw ValidationError("--timeout is more than 0 and at most an hour")
         }
     }

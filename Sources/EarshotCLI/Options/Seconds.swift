@@ -5,6 +5,8 @@ struct Seconds: Hashable, Sendable, ExpressibleByArgument {
     /// The duration in seconds, from 0 to a year.
     let value: Double
 
+    var duration: Duration { .seconds(self.value) }
+
     /// The longest accepted duration: a year, in seconds.
     static let limit: Double = 366 * 86_400
 

@@ -64,7 +64,7 @@ struct LineUpload: Sendable {
 
     /// The state of the reading.
     private struct State {
-        var lines = LineBuffer(limit: SendCommand.bodyLimit)
+        var lines = LineBuffer(limit: WireLimits.messageBody)
         var failure: CommandFailure?
         var isAtEnd = false
     }
@@ -122,7 +122,7 @@ struct LineUpload: Sendable {
                 } catch {
                     state.failure = CommandFailure(
                         .data,
-                        "a line is longer than the limit of \(SendCommand.bodyLimit) bytes; it and later lines were not sent")
+                        "a line is longer than the limit of \(WireLimits.messageBody) bytes; it and later lines were not sent")
                     state.isAtEnd = true
                 }
             }

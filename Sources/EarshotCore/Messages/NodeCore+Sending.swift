@@ -65,7 +65,7 @@ extension NodeCore {
                 "a content type is 1 to \(WireLimits.contentType) printable ASCII characters without a space at either end")
         }
         burst.checkedType = draft.contentType
-        if let timeout = draft.timeout, timeout <= .zero || timeout > EarshotLimits.messageTimeoutLimit {
+        if let timeout = draft.timeout, timeout <= .zero || timeout > WireLimits.messageTimeout {
             throw EarshotError(.invalidParameter, "a message's timeout is more than 0 and at most 86400 seconds")
         }
     }

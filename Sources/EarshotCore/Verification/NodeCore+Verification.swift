@@ -16,7 +16,7 @@ extension NodeCore {
             guard record.trust != .blocked else { throw .blocked(record.name) }
             var timeout = timeout ?? EarshotLimits.comparisonTime
             if timeout <= .zero { timeout = EarshotLimits.comparisonTime }
-            timeout = min(timeout, EarshotLimits.comparisonTimeLimit)
+            timeout = min(timeout, WireLimits.comparisonTime)
             if record.comparing.state == .waiting {
                 self.extendComparison(with: id, to: timeout)
                 return self.answer(call, .verification(self.verification(of: id)))
@@ -119,7 +119,7 @@ extension NodeCore {
         // With `paired_only`, a stranger's request is not published. It is answered when a user here asks for a comparison with that peer.
         guard !self.settings.pairedOnly || record.trust == .trusted || record.sessionID != nil else { return }
         guard self.mayCompare(record) else { return self.endAttempt(id, .busy) }
-        self.enter(id, .requested, for: EarshotLimits.comparisonTimeLimit)
+        self.enter(id, .requested, for: WireLimits.comparisonTime)
     }
 
     /// Whether the request of a peer may wait for a user here. Strangers share few places; for other peers, only the rate is limited.

@@ -35,7 +35,7 @@ extension MessageDraft {
         var timeout: Duration?
         if let seconds = request.timeoutSeconds {
             guard seconds > 0 else { throw APIProblem(.invalidParameter, "`timeout_seconds` is more than 0") }
-            timeout = try Duration.request(seconds, field: "timeout_seconds", atMost: EarshotLimits.messageTimeoutLimit)
+            timeout = try Duration.request(seconds, field: "timeout_seconds", atMost: WireLimits.messageTimeout)
         }
         self.init(
             to: recipients, contentType: request.contentType, body: ByteBuffer(bytes: request.body), mode: mode, id: id,

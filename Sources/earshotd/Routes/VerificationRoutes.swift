@@ -30,7 +30,7 @@ struct VerificationRoutes: Sendable {
         let hasBody = request.headers[.transferEncoding] != nil || (request.headers[.contentLength] ?? "0") != "0"
         let seconds = hasBody ? try await request.json(ControlAPI.VerificationRequest.self).timeoutSeconds : nil
         let timeout = try seconds.map { seconds throws(APIProblem) in
-            try Duration.request(seconds, field: "timeout_seconds", atMost: EarshotLimits.comparisonTimeLimit)
+            try Duration.request(seconds, field: "timeout_seconds", atMost: WireLimits.comparisonTime)
         }
         return try .json(ControlAPI.Verification(try await self.api.node.verify(peer, timeout: timeout)))
     }

@@ -57,14 +57,14 @@ import Testing
     @Test func messageTimeoutLimitAndRecipients() async throws {
         let (alice, bob) = try await pair()
         for timeout in [
-            Duration.zero, .seconds(-1), EarshotLimits.messageTimeoutLimit + .nanoseconds(1),
+            Duration.zero, .seconds(-1), WireLimits.messageTimeout + .nanoseconds(1),
         ] {
             await #expect(throws: EarshotError.self) {
                 try await alice.send("x", to: bob, timeout: timeout)
             }
         }
         #expect(
-            try await self.status(alice.send("x", to: bob, timeout: EarshotLimits.messageTimeoutLimit))
+            try await self.status(alice.send("x", to: bob, timeout: WireLimits.messageTimeout))
                 == [.delivered])
         let names = Array(repeating: "bob", count: EarshotLimits.recipients)
         let sent = try await alice.node.send(
