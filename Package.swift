@@ -265,7 +265,7 @@ let package = Package(
         // The API's OpenAPI document, which tests hold answers and models to.
         .target(name: "APIDocument", path: "Tests/APIDocument", swiftSettings: settings),
         // What values of both libraries' models obey.
-        .target(name: "ModelLaws", dependencies: ["APIDocument"], path: "Tests/ModelLaws", swiftSettings: settings),
+        .target(name: "ModelLaws", dependencies: ["APIDocument", "EarshotWire"], path: "Tests/ModelLaws", swiftSettings: settings),
         .testTarget(
             name: "EarshotClientTests", dependencies: ["EarshotClient", "EarshotCoding", "APIDocument", "ModelLaws"],
             swiftSettings: settings),
@@ -276,7 +276,7 @@ let package = Package(
         .testTarget(
             name: "EarshotCLITests",
             dependencies: [
-                "EarshotCLI", "EarshotClient", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "EarshotCLI", "EarshotClient", "ModelLaws", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
         .testTarget(

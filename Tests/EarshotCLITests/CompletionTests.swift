@@ -1,6 +1,7 @@
 import ArgumentParser
 import EarshotClient
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotCLI
@@ -9,7 +10,7 @@ import Testing
     private static let date = Date(timeIntervalSince1970: 1_700_000_000)
 
     private static func peer(
-        _ name: String, _ id: String, trust: ControlAPI.Trust = .unknown, state: ControlAPI.MemberState = .notConnected,
+        _ name: String, _ id: PeerID, trust: ControlAPI.Trust = .unknown, state: ControlAPI.MemberState = .notConnected,
         proven: Bool = true
     ) -> ControlAPI.Peer {
         ControlAPI.Peer(
@@ -47,12 +48,12 @@ import Testing
     /// The beginning of an id that is only advertised names no peer. A name that is the beginning of another peer's id means that other
     /// peer.
     @Test func whatIsOfferedMeansWhatIsShown() {
-        let advertised = String(repeating: "C", count: 52)
+        let advertised: PeerID = "CCCCCCCCCCCC"
         let source = Self.source([
             Self.peer("bob", advertised, proven: false), Self.peer("bob", "BBBBBBBBBBBBBBBB"), Self.peer("bbbbbbbb", "DDDDDDDDDDDDDDDD"),
             Self.peer("bbbbbbb", "EEEEEEEEEEEEEEEE"),
         ])
-        #expect(source.peers { _ in true }.map(\.text) == [advertised, "BBBBBBBBBBBB", "DDDDDDDDDDDD", "bbbbbbb"])
+        #expect(source.peers { _ in true }.map(\.text) == [advertised.description, "BBBBBBBBBBBB", "DDDDDDDDDDDD", "bbbbbbb"])
     }
 
     @Test func membersAndTrustedCanBeReached() {

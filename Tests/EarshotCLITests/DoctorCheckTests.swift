@@ -1,5 +1,6 @@
 import EarshotClient
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotCLI
@@ -20,7 +21,7 @@ import Testing
                 identityCopies: identityCopies))
     }
 
-    private static func peer(_ name: String, _ id: String) -> ControlAPI.Peer {
+    private static func peer(_ name: String, _ id: PeerID) -> ControlAPI.Peer {
         ControlAPI.Peer(
             id: id, name: name, presence: .known(.nearby), state: .known(.notConnected), trust: .known(.unknown), proven: false,
             addresses: [], discoveryInfo: [:], sources: [], firstSeen: Date(), lastSeen: Date())
@@ -132,13 +133,13 @@ import Testing
         #expect(
             lines == [
                 #"warn advertised as alice\u{202E} #2, because another machine on the network advertises alice"#,
-                #"warn x\e[2J is the name of 2 peers: A2, B2"#,
+                #"warn x\e[2J is the name of 2 peers: A2AAAAAAAAAA, B2AAAAAAAAAA"#,
             ])
     }
 
     @Test func anotherOfOurName() {
         let lines = Self.lines(.names) { $0.daemon = .answers(Self.status(), peers: [Self.peer("alice", "A2")], groups: [], received: 0) }
-        #expect(lines == ["warn alice is also the name of A2"])
+        #expect(lines == ["warn alice is also the name of A2AAAAAAAAAA"])
     }
 
     private static func group(_ name: String, _ members: [ControlAPI.GroupMember]) -> ControlAPI.Group {
@@ -150,7 +151,8 @@ import Testing
     private static func member(
         _ name: String, _ state: ControlAPI.GroupMember.State, error: ControlAPI.Failure? = nil
     ) -> ControlAPI.GroupMember {
-        ControlAPI.GroupMember(peerID: name, name: name, state: .known(state), error: error, joinedAt: Date(), invitedBy: "A2")
+        ControlAPI.GroupMember(
+            peerID: PeerID(stringLiteral: name), name: name, state: .known(state), error: error, joinedAt: Date(), invitedBy: "A2")
     }
 
     @Test func groupsAreCountedAndTheirTroublesNamed() {

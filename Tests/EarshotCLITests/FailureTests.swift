@@ -1,6 +1,7 @@
 import ArgumentParser
 import EarshotClient
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotCLI
@@ -80,7 +81,8 @@ struct FailureTests {
             candidates: [.init(id: "A", name: "al"), .init(id: "B", name: "a\u{202E}l")])
         let report = FailureReport(ControlError.problem(problem))
         #expect(report.status == 65)
-        #expect(report.lines.last == "choose one by its id:\n  A  al\n  B  a\\u{202E}l")
+        let fill = String(repeating: "A", count: 51)
+        #expect(report.lines.last == "choose one by its id:\n  A\(fill)  al\n  B\(fill)  a\\u{202E}l")
     }
 
     @Test(arguments: [

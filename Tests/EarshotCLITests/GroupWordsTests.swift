@@ -1,6 +1,7 @@
 import ArgumentParser
 import EarshotClient
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotCLI
@@ -8,18 +9,18 @@ import Testing
 /// Arguments and output about groups; the laboratory's `GroupTests` run the commands.
 @Suite struct GroupWordsTests {
     private static let date = Date(timeIntervalSince1970: 1_700_000_000)
-    private static let team = "7c1b8a52-93f0-4c6b-9d0c-6f1f6a2b7a11"
-    private static let creator = "AAAAAAAAAAAA" + String(repeating: "2", count: 40)
+    private static let team: GroupID = "7c1b8a52-93f0-4c6b-9d0c-6f1f6a2b7a11"
+    private static let creator: PeerID = "AAAAAAAAAAAA"
 
     private static func member(
-        _ name: String, _ id: String, _ state: ControlAPI.GroupMember.State = .connected, invitedBy: String = creator,
+        _ name: String, _ id: PeerID, _ state: ControlAPI.GroupMember.State = .connected, invitedBy: PeerID = creator,
         error: ControlAPI.Failure? = nil
     ) -> ControlAPI.GroupMember {
         ControlAPI.GroupMember(peerID: id, name: name, state: .known(state), error: error, joinedAt: Self.date, invitedBy: invitedBy)
     }
 
     private static func group(
-        _ name: String = "team", id: String = team, closed: Bool = false, unprotected: Bool = false,
+        _ name: String = "team", id: GroupID = team, closed: Bool = false, unprotected: Bool = false,
         members: [ControlAPI.GroupMember] = [], removalsLeft: Int? = nil
     ) -> ControlAPI.Group {
         ControlAPI.Group(
@@ -55,9 +56,9 @@ import Testing
     @Test func groupsAreATable() {
         let members = [Self.member("alice", Self.creator), Self.member("bob", "BBBBBBBBBBBBBB", .notConnected)]
         #expect(
-            Self.rows(Render.groups([Self.group(members: members), Self.group("ops", id: "x", closed: true, unprotected: true)])) == [
+            Self.rows(Render.groups([Self.group(members: members), Self.group("ops", id: "0123", closed: true, unprotected: true)])) == [
                 "NAME ID ROLE MEMBERS STATE", "team \(Self.team) member 2, 1 connected joined",
-                "ops x member 0, 0 connected joined, closed, unprotected",
+                "ops 01230000-0000-0000-0000-000000000000 member 0, 0 connected joined, closed, unprotected",
             ])
     }
 
@@ -98,8 +99,8 @@ import Testing
                 || (text == "\n" && output.dropLast().contains("\n"))
         }
         let group = Self.group(
-            text, id: text,
-            members: [Self.member(text, text, .notConnected, invitedBy: text, error: .init(code: Tolerant(rawValue: text), message: text))])
+            text,
+            members: [Self.member(text, "B", .notConnected, invitedBy: "C", error: .init(code: Tolerant(rawValue: text), message: text))])
         // A table has a line for its titles, and a line for each row.
         for table in [Render.groups([group]), Render.members(of: group)] {
             let lines = table.render(width: nil, bold: false).split(separator: "\n", omittingEmptySubsequences: false)
@@ -111,7 +112,7 @@ import Testing
     }
 
     @Test func aNameOfTwoIsOfferedByItsID() {
-        let other = "0000000a-93f0-4c6b-9d0c-6f1f6a2b7a11"
+        let other: GroupID = "0000000a-93f0-4c6b-9d0c-6f1f6a2b7a11"
         let twins = [Self.member("bob", "BBBBBBBBBBBBBBBB"), Self.member("bob", "CCCCCCCCCCCCCCCC"), Self.member("alice", Self.creator)]
         let source = CompletionSource(
             peers: [], sessions: [], invitations: [], resources: [],
@@ -119,7 +120,7 @@ import Testing
                 Self.group(members: twins), Self.group("team", id: other), Self.group("7C1B8A52", id: "11111111-0"),
                 Self.group("ops", id: "22", members: twins),
             ])
-        #expect(source.groupNames.map(\.text) == [String(Self.team.prefix(12)), String(other.prefix(12)), "11111111-0", "ops"])
+        #expect(source.groupNames.map(\.text) == [Words.short(Self.team), Words.short(other), "7C1B8A52", "ops"])
         #expect(source.groupMembers.map(\.text) == ["BBBBBBBBBBBB", "CCCCCCCCCCCC", "alice"])
     }
 

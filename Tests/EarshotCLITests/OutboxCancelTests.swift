@@ -1,17 +1,19 @@
 import EarshotClient
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotCLI
 
 /// The queued message that an id means.
 @Suite struct OutboxCancelTests {
-    private static func message(_ id: String) -> ControlAPI.OutboxMessage {
+    private static func message(_ id: MessageID) -> ControlAPI.OutboxMessage {
         ControlAPI.OutboxMessage(messageID: id, contentType: "text/plain", size: 1, recipients: [], sentAt: nil, expiresAt: nil)
     }
 
-    private static let waiting = ["1f9ee1a4-8c5f-a6ff-30a8-a1a1b7a9a4bb", "1f9ee1a4-8c5f-a6ff-30a8-a1a1b7a9a4bc", "2f9ee1a4"].map(
-        Self.message)
+    private static let waiting =
+        (["1f9ee1a4-8c5f-a6ff-30a8-a1a1b7a9a4bb", "1f9ee1a4-8c5f-a6ff-30a8-a1a1b7a9a4bc", "2f9ee1a4"] as [MessageID])
+        .map(Self.message)
 
     @Test func aWholeIDOrItsBeginning() throws {
         #expect(try OutboxCancelCommand.find("1F9EE1A4-8C5F-A6FF-30A8-A1A1B7A9A4BB", in: Self.waiting) == Self.waiting[0].messageID)
@@ -32,6 +34,6 @@ import Testing
                 .init(peerID: "DAVE", status: .known(.sent)),
             ], sentAt: Date(timeIntervalSince1970: 0), expiresAt: Date(timeIntervalSince1970: 1))
         let table = Render.outbox([message], names: ["BOB": "bob"])
-        #expect(table.rows.map { $0[0] } == ["bob", "DAVE"] && table.rows.map { $0[1] } == ["queued", "sent"])
+        #expect(table.rows.map { $0[0] } == ["bob", "DAVEAAAAAAAA"] && table.rows.map { $0[1] } == ["queued", "sent"])
     }
 }

@@ -1,22 +1,23 @@
 import EarshotClient
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotCLI
 
 /// The errors without an invitation to answer.
 @Suite struct PendingInvitationsTests {
-    private static let known = String(repeating: "A", count: 52)
-    private static let other = String(repeating: "B", count: 52)
+    private static let known: PeerID = "AAAAAAAAAAAA"
+    private static let other: PeerID = "BBBBBBBBBBBB"
     private static let time = Date(timeIntervalSince1970: 1_000_000)
 
     private let alice = ControlAPI.Peer(
         id: Self.known, name: "alice", presence: .known(.nearby), state: .known(.notConnected), trust: .known(.trusted), proven: true,
         addresses: [], discoveryInfo: [:], sources: ["store"], firstSeen: Self.time, lastSeen: Self.time)
 
-    private func invitation(_ state: ControlAPI.Invitation.State, from peer: String = Self.known) -> ControlAPI.Invitation {
+    private func invitation(_ state: ControlAPI.Invitation.State, from peer: PeerID = Self.known) -> ControlAPI.Invitation {
         .init(
-            id: UUID().uuidString.lowercased(), direction: .known(.incoming), peerID: peer, peerName: "alice", context: Base64Bytes([]),
+            id: .random(), direction: .known(.incoming), peerID: peer, peerName: "alice", context: Base64Bytes([]),
             state: .known(state), createdAt: Self.time, expiresAt: Self.time)
     }
 

@@ -1,5 +1,6 @@
 import EarshotClient
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotCLI
@@ -7,7 +8,7 @@ import Testing
 /// The received file that a name or id means, for `earshot file get` and `earshot file delete`.
 @Suite struct ReceivedFilesTests {
     private static func resource(
-        _ name: String, id: String = "0", _ state: ControlAPI.Resource.State = .completed,
+        _ name: String, id: ResourceID = "0", _ state: ControlAPI.Resource.State = .completed,
         direction: ControlAPI.Direction = .incoming, inSpool: Bool? = true, path: String? = nil
     ) -> ControlAPI.Resource {
         ControlAPI.Resource(

@@ -1,6 +1,7 @@
 import EarshotClient
 import EarshotSafety
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotCLI
@@ -28,7 +29,7 @@ import Testing
                         ProgressLine.text(name: text, transferred: number, size: other, rate: other, left: number, width: 80), "progress")
                     self.looks(ProgressLine.text(name: text, transferred: number, size: other, rate: number, width: 0), "progress")
                     let resource = ControlAPI.Resource(
-                        id: text, direction: .unknown(text), peerID: text, peerName: text, name: text, kind: .unknown(text), size: number,
+                        id: "1", direction: .unknown(text), peerID: "A", peerName: text, name: text, kind: .unknown(text), size: number,
                         transferred: other, bytesPerSecond: other, secondsLeft: number, state: .known(.transferring), digest: text,
                         path: text,
                         error: .init(code: Tolerant(rawValue: text), message: text), createdAt: .distantPast, completedAt: .distantPast,
@@ -36,7 +37,7 @@ import Testing
                     self.looks(Render.resources([resource]).render(width: 40, bold: false), "resources")
                     ProgressLine.draw(name: text, [resource, resource])
                     let stream = ControlAPI.Stream(
-                        id: text, direction: .known(.incoming), peerID: text, peerName: text, name: text, state: .known(.open),
+                        id: "1", direction: .known(.incoming), peerID: "A", peerName: text, name: text, state: .known(.open),
                         transferred: number, bytesPerSecond: other, openedAt: .distantPast,
                         error: .init(code: Tolerant(rawValue: text), message: text))
                     self.looks(Render.streams([stream]).render(width: nil, bold: false), "streams")
@@ -59,7 +60,8 @@ import Testing
         }
         #expect(Words.time(nil) == "unknown")
         let json = #"""
-            {"id":"m","direction":"incoming","from":{"id":"P","name":"bob"},"body":"hello","content_type":"text/plain","size":5,
+            {"id":"1f9ee1a4-8c5f-a6ff-30a8-a1a1b7a9a4bb","direction":"incoming",
+            "from":{"id":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","name":"bob"},"body":"hello","content_type":"text/plain","size":5,
             "mode":"reliable","sent_at":"-4712-01-01T12:00:00.000Z","received_at":"20000-01-01","state":"unread"}
             """#
         let message = try ControlJSON.read(ControlAPI.Message.self, from: json.utf8).value

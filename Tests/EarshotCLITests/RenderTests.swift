@@ -1,5 +1,6 @@
 import EarshotClient
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotCLI
@@ -37,7 +38,7 @@ struct RenderTests {
         #expect(!isBare(Render.message(self.message(text, from: text))))
         #expect(!isBare(Render.message(self.message("x", type: text))))
         let peer = ControlAPI.Peer(
-            id: text, name: text, presence: .unknown(text), state: .unknown(text), trust: .unknown(text), proven: false, addresses: [text],
+            id: "A", name: text, presence: .unknown(text), state: .unknown(text), trust: .unknown(text), proven: false, addresses: [text],
             discoveryInfo: [:], sources: [], firstSeen: Date(), lastSeen: Date())
         #expect(!isBare(Render.peers([peer]).render(width: nil, bold: false)))
         #expect(!isBare(Render.event(.init(epoch: "e", seq: 1, time: Date(), type: .unknown(text), peer: peer))))
@@ -62,7 +63,7 @@ struct RenderTests {
     }
 
     @Test func theRecipientOfAMessageIsNamed() {
-        let id = String(repeating: "A", count: 52)
+        let id: PeerID = "AAAAAAAAAAAA"
         let event = ControlAPI.Event(
             epoch: "e", seq: 1, time: Date(), type: .known(.messageStatus), messageID: "0123456789abcdef",
             recipient: ControlAPI.Recipient(peerID: id, status: .known(.delivered)))

@@ -1,21 +1,22 @@
 import ArgumentParser
 import EarshotClient
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotCLI
 
 @Suite struct TrustWordsTests {
-    private func peer(_ name: String, conflict: String?, sources: [String]) -> ControlAPI.Peer {
+    private func peer(_ name: String, conflict: PeerID?, sources: [String]) -> ControlAPI.Peer {
         .init(
-            id: String(repeating: "A", count: 52), name: name, presence: .known(.nearby), state: .known(.notConnected),
+            id: "A", name: name, presence: .known(.nearby), state: .known(.notConnected),
             trust: .known(.unknown), proven: true, addresses: [], discoveryInfo: [:], sources: sources, nameConflict: conflict,
             firstSeen: Date(timeIntervalSince1970: 0), lastSeen: Date(timeIntervalSince1970: 0))
     }
 
     @Test func aNameWithAnotherKeyIsWarnedOf() throws {
         #expect(NameWarning.line(self.peer("bob", conflict: nil, sources: [])) == nil)
-        let other = String(repeating: "B", count: 52)
+        let other: PeerID = "BBBBBBBBBBBB"
         let new = try #require(NameWarning.line(self.peer("b\u{202E}ob", conflict: other, sources: ["avahi"])))
         #expect(new.contains("known with another key, BBBBBBBBBBBB") && new.contains("earshot verify AAAAAAAAAAAA"))
         #expect(!new.unicodeScalars.contains("\u{202E}"))
@@ -58,7 +59,7 @@ import Testing
 
     @Test func policyIsATable() {
         let policy = ControlAPI.PeerPolicy(
-            peerID: String(repeating: "A", count: 52), peerName: "bob", trust: .known(.trusted), trustSource: .known(.authority),
+            peerID: "A", peerName: "bob", trust: .known(.trusted), trustSource: .known(.authority),
             verified: .known(.matched),
             decisions: [.init(action: .known(.invite), decision: .known(.allow), rule: "invitations.from_trusted = accept", reason: "why")])
         #expect(Render.trust(policy) == "bob (AAAAAAAAAAAA) is trusted by an authority, digits matched\n")

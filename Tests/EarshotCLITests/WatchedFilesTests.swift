@@ -1,14 +1,16 @@
 import EarshotClient
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotCLI
 
 /// The output of `earshot file list --watch` on a terminal.
 @Suite struct WatchedFilesTests {
-    private func resource(_ id: String, _ state: ControlAPI.Resource.State) -> ControlAPI.Resource {
+    private func resource(_ name: String, _ state: ControlAPI.Resource.State) -> ControlAPI.Resource {
         ControlAPI.Resource(
-            id: id, direction: .known(.incoming), peerID: "P", peerName: "alice", name: "\(id).iso", kind: .known(.file), size: 2,
+            id: ResourceID(stringLiteral: name), direction: .known(.incoming), peerID: "P", peerName: "alice", name: "\(name).iso",
+            kind: .known(.file), size: 2,
             transferred: 1, bytesPerSecond: 1, state: .known(state), createdAt: .distantPast)
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotCLI

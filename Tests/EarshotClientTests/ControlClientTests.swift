@@ -25,8 +25,8 @@ import Testing
     @Test func anEmptyNameIsNoPeers() async throws {
         let calls: [@Sendable (ControlClient) async throws -> Void] = [
             { _ = try await $0.peer("") }, { _ = try await $0.setTrust(.trusted, of: "") }, { _ = try await $0.verify("") },
-            { _ = try await $0.endVerification(of: "", mismatch: true) }, { try await $0.withdraw("") },
-            { try await $0.removeResource("") },
+            { _ = try await $0.endVerification(of: "", mismatch: true) }, { _ = try await $0.group("") },
+            { try await $0.leaveGroup("") }, { _ = try await $0.invite(["bob"], to: "") },
         ]
         for call in calls {
             guard case .problem(let problem)? = try await self.failure("/nowhere", call) else {
@@ -120,11 +120,60 @@ import Testing
         }
     }
 
+    /// A daemon that answers each request on a connection of its own, with the same document.
+    private func answer(_ listener: CInt, with json: String, times: Int) {
+        Thread.detachNewThread {
+            for _ in 0..<times {
+                let client = accept(listener, nil, nil)
+                var bytes = [UInt8](repeating: 0, count: 4096)
+                _ = recv(client, &bytes, bytes.count, 0)
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                let answer = Array("\(head)Content-Length: \(json.utf8.count)\r\n\r\n\(json)".utf8)
+                _ = send(client, answer, answer.count, Int32(MSG_NOSIGNAL))
+                close(client)
+            }
+        }
+    }
+
+    @Test func aClientIsUsedUntilItIsShutDown() async throws {
+        try await self.withListener { listener, path in
+            self.answer(listener, with: #"{"marked":3}"#, times: 2)
+            let client = ControlClient(socketPath: path)
+            let copy = client
+            let marked = [try await client.markRead([]), try await copy.markRead([])]
+            #expect(marked == [3, 3])
+            await client.shutdown()
+            await client.shutdown()
+            let failure = await #expect(throws: ControlError.self) { _ = try await copy.markRead([]) }
+            #expect(failure == .unreachable(path: path, reason: "the client was shut down", code: nil))
+        }
+    }
+
+    /// The end of the last copy closes the connections, and the HTTP library does not complain.
+    @Test func aClientThatIsReleasedIsShutDown() async throws {
+        try await self.withListener { listener, path in
+            self.answer(listener, with: #"{"marked":1}"#, times: 1)
+            func call() async throws -> Int { try await ControlClient(socketPath: path).markRead([]) }
+            let marked = try await call()
+            #expect(marked == 1)
+        }
+    }
+
+    @Test func aWithdrawnInvitationIsReturned() async throws {
+        try await self.withListener { listener, path in
+            var generated = GeneratedModels(seed: 3)
+            let invitation = generated.invitation()
+            self.answer(listener, with: String(decoding: try ControlJSON.encode(invitation), as: UTF8.self), times: 1)
+            let reply = try await ControlClient.with(socketPath: path) { try await $0.withdraw(invitation.id) }
+            #expect(reply.value == invitation && reply.state == invitation.state)
+        }
+    }
+
     /// The wait blocks a thread of its own, and cancelling the task does not end that thread automatically.
     @Test func aWaitForAStreamEndsWithItsTask() async throws {
         try await self.withListener { listener, path in
             let waiting = Task {
-                try await ControlClient.with(socketPath: path) { _ = try await $0.nextStream(name: nil, from: nil, timeoutSeconds: nil) }
+                try await ControlClient.with(socketPath: path) { _ = try await $0.nextStream() }
             }
             let client = accept(listener, nil, nil)
             waiting.cancel()

@@ -1,5 +1,6 @@
 import EarshotCoding
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotClient
@@ -9,7 +10,7 @@ struct ControlJSONTests {
     static let date = Date(timeIntervalSince1970: 1_795_255_200.25)
 
     static let peer = ControlAPI.Peer(
-        id: String(repeating: "A", count: 52), name: "al\u{202E}ice", presence: .known(.nearby), state: .known(.notConnected),
+        id: "AAAAAAAAAAAA", name: "al\u{202E}ice", presence: .known(.nearby), state: .known(.notConnected),
         trust: .unknown("revered"), proven: true, addresses: ["[fe80::1%eth0]:47110"], discoveryInfo: ["room": "kitchen"],
         sources: ["avahi"], firstSeen: date, lastSeen: date)
     static let failure = ControlAPI.Failure(code: "declined", message: "no")
@@ -46,13 +47,13 @@ struct ControlJSONTests {
         try self.roundTrip(Self.message(Array("hällo".utf8), "text/plain; charset=utf-8"))
         try self.roundTrip(Self.message([0xFF, 0], "text/plain"))
         try self.roundTrip(Self.message([], "application/x"))
-        try self.roundTrip(ControlAPI.InvitationRequest(peer: "bob", context: Base64Bytes([1]), timeoutSeconds: 1.5))
+        try self.roundTrip(ControlAPI.InvitationRequest(peer: "bob", context: Base64Bytes([1]), timeout: .seconds(1.5)))
         try self.roundTrip(ControlAPI.InvitationResponse(decision: .known(.block)))
         try self.roundTrip(ControlAPI.TrustRequest(trust: .known(.trusted)))
         try self.roundTrip(ControlAPI.ResourceRequest(to: ["bob"], path: "/x"))
         try self.roundTrip(ControlAPI.ResourceRequest(group: "team", path: "/x"))
         try self.roundTrip(
-            ControlAPI.MessageRequest(to: .all, body: [0], contentType: "a/b", messageID: "m", queue: true, timeoutSeconds: 3))
+            ControlAPI.MessageRequest(to: .all, body: [0], contentType: "a/b", messageID: "m", queue: true, timeout: .seconds(3)))
         try self.roundTrip(ControlAPI.MessageReceipt(messageID: "m", recipients: [Self.recipient]))
         try self.roundTrip(
             ControlAPI.Problem(title: "Conflict", status: 409, code: "ambiguous-peer", candidates: [.init(id: "P", name: "bob")]))
@@ -100,13 +101,13 @@ struct ControlJSONTests {
 
     @Test(arguments: ["", #","protection":null"#])
     func nullAndAbsentAreReadAlike(_ field: String) throws {
-        let json = #"{"peer_id":"P","name":"bob","state":"connected"\#(field)}"#
+        let json = #"{"peer_id":"\#("P" as PeerID)","name":"bob","state":"connected"\#(field)}"#
         let member = try ControlJSON.decode(ControlAPI.Member.self, from: json.utf8)
         #expect(member == ControlAPI.Member(peerID: "P", name: "bob", state: .known(.connected)))
     }
 
     @Test func unknownKeysAreIgnoredAndUnknownValuesKept() throws {
-        let json = #"{"peer_id":"P","name":"bob","state":"meditating","mood":{"x":[1]},"protection":"quantum"}"#
+        let json = #"{"peer_id":"\#("P" as PeerID)","name":"bob","state":"meditating","mood":{"x":[1]},"protection":"quantum"}"#
         let member = try ControlJSON.decode(ControlAPI.Member.self, from: json.utf8)
         #expect(member.state == .unknown("meditating"))
         #expect(member.protection == .unknown("quantum"))

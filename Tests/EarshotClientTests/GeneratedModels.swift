@@ -15,16 +15,9 @@ struct GeneratedModels: GeneratedValues {
         .known(self.element(Array(type.allCases)))
     }
 
-    mutating func id() -> String {
-        let digits = Array("0123456789abcdef")
-        let text = (0..<32).map { _ in digits[Int(self.number(below: 16))] }
-        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(text[$0]) }.joined(separator: "-")
-    }
+    mutating func id<Kind>() -> WireID<Kind> { WireID(high: self.number(), low: self.number()) }
 
-    mutating func peerID() -> String {
-        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
-        return String((0..<52).map { _ in digits[Int(self.number(below: 32))] })
-    }
+    mutating func peerID() -> PeerID { PeerID(subjectPublicKeyInfo: self.list(1...8) { UInt8(truncatingIfNeeded: $0.number()) }) }
 
     /// A time in the API's precision, milliseconds.
     mutating func time() -> Date {
@@ -74,7 +67,7 @@ struct GeneratedModels: GeneratedValues {
 
     mutating func trustRequest() -> ControlAPI.TrustRequest {
         .init(
-            trust: self.word(ControlAPI.Trust.self), forSeconds: self.optional { Double(1 + $0.number(below: 1000)) },
+            trust: self.word(ControlAPI.Trust.self), lasting: self.optional { .seconds(1 + Int64($0.number(below: 1000))) },
             expiresAt: self.optional { $0.time() })
     }
 
@@ -214,18 +207,18 @@ struct GeneratedModels: GeneratedValues {
             to: self.recipients(), body: isText ? Array(self.text().utf8) : self.bytes(),
             contentType: isText ? "text/plain" : "application/x", mode: isUnreliable ? .unreliable : .reliable,
             messageID: self.optional { $0.id() }, queue: self.optional { $0.flag() && !isUnreliable },
-            timeoutSeconds: self.optional { Double(1 + $0.number(below: 86_400)) })
+            timeout: self.optional { .seconds(1 + Int64($0.number(below: 86_400))) })
     }
 
     mutating func event() -> ControlAPI.Event {
         let kind = self.element(ControlAPI.Event.Kind.allCases)
-        let start = (epoch: self.id(), seq: 1 + self.number(below: 1 << 62), time: self.time())
+        let start = (epoch: self.text(), seq: 1 + self.number(below: 1 << 62), time: self.time())
         func event(
-            peer: ControlAPI.Peer? = nil, invitation: ControlAPI.Invitation? = nil, peerID: String? = nil,
+            peer: ControlAPI.Peer? = nil, invitation: ControlAPI.Invitation? = nil, peerID: PeerID? = nil,
             verification: ControlAPI.Verification? = nil, session: ControlAPI.Session? = nil,
-            ended: Bool? = nil, message: ControlAPI.Message? = nil, messageID: String? = nil, recipient: ControlAPI.Recipient? = nil,
+            ended: Bool? = nil, message: ControlAPI.Message? = nil, messageID: MessageID? = nil, recipient: ControlAPI.Recipient? = nil,
             resource: ControlAPI.Resource? = nil, stream: ControlAPI.Stream? = nil, discovery: ControlAPI.Discovery? = nil,
-            group: ControlAPI.Group? = nil, groupID: String? = nil, reason: String? = nil, changed: [String]? = nil,
+            group: ControlAPI.Group? = nil, groupID: GroupID? = nil, reason: String? = nil, changed: [String]? = nil,
             needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
         ) -> ControlAPI.Event {
             .init(

@@ -1,5 +1,6 @@
 import EarshotCoding
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotClient
@@ -9,7 +10,8 @@ import Testing
     private func unreliable(_ number: Int) -> MessageArrivals.Arrival {
         .unreliable(
             ControlAPI.Message(
-                id: "\(number)", direction: .known(.incoming), sender: ControlAPI.Message.Sender(id: "a", name: "alice"), body: [],
+                id: MessageID(high: 0, low: UInt64(number)), direction: .known(.incoming),
+                sender: ControlAPI.Message.Sender(id: "A", name: "alice"), body: [],
                 contentType: "text/plain", mode: .known(.unreliable), sentAt: Date(timeIntervalSince1970: 0), state: .known(.unread)))
     }
 
@@ -19,14 +21,14 @@ import Testing
         for number in 0..<10 { MessageArrivals.tell(self.unreliable(number), to: continuation) }
         continuation.finish()
         var looks = 0
-        var numbers: [String] = []
+        var numbers: [UInt64] = []
         for try await arrival in stream {
             switch arrival {
             case .stored: looks += 1
-            case .unreliable(let message): numbers.append(message.id)
+            case .unreliable(let message): numbers.append(message.id.low)
             }
         }
         #expect(looks == 1)
-        #expect(numbers == ["8", "9"])
+        #expect(numbers == [8, 9])
     }
 }

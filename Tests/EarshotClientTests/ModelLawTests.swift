@@ -37,7 +37,7 @@ import Testing
         Model("Discovery") { $0.discovery() }, Model("Counts") { $0.status().counts },
         Model("Peer") { $0.peer() }, Model("PeerList") { ControlAPI.PeerList(peers: $0.list { $0.peer() }) },
         Model("TrustRequest") { $0.trustRequest() }, Model("Verification") { $0.verification() },
-        Model("VerificationRequest") { ControlAPI.VerificationRequest(timeoutSeconds: $0.optional { Double($0.count() % 3600) }) },
+        Model("VerificationRequest") { ControlAPI.VerificationRequest(timeout: $0.optional { .seconds($0.count() % 3600) }) },
         Model("Outbox") { ControlAPI.Outbox(messages: $0.list { $0.outboxMessage() }) }, Model("OutboxMessage") { $0.outboxMessage() },
         Model("PeerPing") { $0.ping() }, Model("PingStep") { $0.pingStep() },
         Model("PeerPolicy") { $0.policy() }, Model("PolicyDecision") { $0.decision() },
@@ -45,7 +45,7 @@ import Testing
         Model("InvitationList") { ControlAPI.InvitationList(invitations: $0.list { $0.invitation() }) },
         Model("InvitationRequest") {
             ControlAPI.InvitationRequest(
-                peer: $0.text(), context: $0.optional { Base64Bytes($0.bytes()) }, timeoutSeconds: $0.optional { Double($0.count()) })
+                peer: $0.text(), context: $0.optional { Base64Bytes($0.bytes()) }, timeout: $0.optional { .seconds($0.count()) })
         },
         Model("InvitationResponse") {
             let decision = $0.word(ControlAPI.InvitationResponse.Decision.self)
@@ -62,7 +62,7 @@ import Testing
         Model("GroupInvitationRequest") {
             ControlAPI.GroupInvitationRequest(
                 peers: $0.list(1...3) { $0.text() }, context: $0.optional { Base64Bytes($0.bytes()) },
-                timeoutSeconds: $0.optional { Double($0.count()) })
+                timeout: $0.optional { .seconds($0.count()) })
         },
         Model("Member") { $0.session().members.first ?? .init(peerID: $0.peerID(), name: "x", state: .known(.connected)) },
         Model("Message") { $0.message() }, Model("Sender") { $0.message().sender },
@@ -100,13 +100,13 @@ import Testing
 
     @Test(arguments: ["2026-11-21T10:00:00Z", "2026-11-21T10:00:00.000Z", "2026-11-21T10:00:00.0Z", "2026-11-21T12:00:00+02:00"])
     func timesAreReadWithAndWithoutFraction(_ text: String) throws {
-        let json = #"{"id":"s","members":[],"created_at":"\#(text)"}"#
+        let json = #"{"id":"00000000-0000-0000-0000-000000000000","members":[],"created_at":"\#(text)"}"#
         let session = try ControlJSON.decode(ControlAPI.Session.self, from: json.utf8)
         #expect(session.createdAt == Date(timeIntervalSince1970: 1_795_255_200))
     }
 
     @Test(arguments: ["2026-11-21T10:00:00", "2026-11-21", "now", "1795255200", ""]) func otherTimesAreRefused(_ text: String) {
-        let json = #"{"id":"s","members":[],"created_at":"\#(text)"}"#
+        let json = #"{"id":"00000000-0000-0000-0000-000000000000","members":[],"created_at":"\#(text)"}"#
         #expect(throws: JSONProblem.self) { try ControlJSON.decode(ControlAPI.Session.self, from: json.utf8) }
     }
 

@@ -110,7 +110,7 @@ final class Daemon: Sendable {
         return try ControlJSON.decode(type, from: outcome.output.utf8)
     }
 
-    func id() async throws -> String { try await self.status().peerID }
+    func id() async throws -> String { try await self.status().peerID.description }
 
     func status() async throws -> ControlAPI.Status { try await self.decode(ControlAPI.Status.self, "status") }
 
@@ -164,3 +164,6 @@ final class Daemon: Sendable {
         try await eventually("\(self.name) has no invitation") { try await self.invitations().isEmpty }
     }
 }
+
+/// Whether a text, as a command prints or takes it, is this id.
+func == (id: PeerID, text: String) -> Bool { id.description == text }

@@ -89,7 +89,7 @@ extension LAN {
                     try await LAN.make(name, mebibytes: 1, at: alice)
                     try await alice.expect(0, "file", "send", "bob", name)
                 }
-                let ids = Dictionary(try await bob.files().map { ($0.name, $0.id) }) { one, _ in one }
+                let ids = Dictionary(try await bob.files().map { ($0.name, $0.id.description) }) { one, _ in one }
                 let mistyped = try await bob.earshot("file", "delete", "one", "four")
                 #expect(mistyped.status == 65 && mistyped.errors.contains("no such file: four"), "\(mistyped)")
                 #expect(try await bob.files().count == 3)
@@ -188,7 +188,7 @@ extension LAN {
                 }
                 let daemon = canceller == "alice" ? alice : bob
                 let row = try #require(try await daemon.files().first)
-                try await daemon.expect(0, "file", "cancel", row.id)
+                try await daemon.expect(0, "file", "cancel", row.id.description)
                 let outcome = await sending.outcome()
                 #expect(outcome.status == 1, "\(outcome)")
                 for daemon in [alice, bob] {

@@ -165,7 +165,7 @@ extension LAN {
                     ControlAPI.ResourceList.self, "file", "send", "--group", "team", "\(alice.place)/plan", "--queue"
                 ).resources
                 let share = try #require(waiting.first?.shareID)
-                try await alice.expect(0, "file", "cancel", share)
+                try await alice.expect(0, "file", "cancel", share.description)
                 #expect(try await self.files(alice).filter { $0.shareID == share }.count { $0.state == .known(.cancelled) } == 1)
 
                 try await alice.expect(0, "group", "remove", "team", erin.name)

@@ -37,7 +37,7 @@ extension LAN {
                 let (alice, bob) = try await Self.pair(laboratory)
                 let asked = try alice.begin(["invite", "bob"])
                 let invitation = try await bob.awaitInvitation(from: alice)
-                try await bob.expect(0, "reject", invitation.id)
+                try await bob.expect(0, "reject", invitation.id.description)
                 let outcome = await asked.outcome()
                 #expect(outcome.status == 77, "\(outcome)")
                 #expect(try await alice.sessions().isEmpty)
@@ -76,7 +76,7 @@ extension LAN {
                 let outcome = await asked.outcome()
                 #expect(outcome.status == 75, "\(outcome)")
                 try await bob.awaitNoInvitation()
-                for name in [invitation.id, "alice"] {
+                for name in [invitation.id.description, "alice"] {
                     let late = try await bob.earshot("accept", name)
                     #expect(late.status == 75 && late.errors.contains("expired at"), "\(late)")
                 }
@@ -148,7 +148,7 @@ extension LAN {
                 try await eventually("both are in a session") {
                     for daemon in [alice, bob] {
                         for invitation in try await daemon.invitations() where invitation.direction == .incoming {
-                            _ = try await daemon.earshot("accept", invitation.id)
+                            _ = try await daemon.earshot("accept", invitation.id.description)
                         }
                     }
                     return !there.isRunning && !back.isRunning

@@ -104,7 +104,7 @@ extension LAN {
                 for number in 1...count {
                     let receipt = try await alice.decode(ControlAPI.MessageReceipt.self, "send", "bob", "--queue", "\(number)")
                     #expect(receipt.recipients.map(\.status) == [.known(.queued)])
-                    ids.append(receipt.messageID)
+                    ids.append(receipt.messageID.description)
                     if number == count / 2 { try await alice.restart() }
                 }
                 try await alice.restart()
@@ -113,7 +113,7 @@ extension LAN {
                 try await alice.restart()
                 let received = try await bob.receive(count, seconds: 60)
                 #expect(received.map { String(decoding: $0.body, as: UTF8.self) } == (1...count).map { "\($0)" })
-                #expect(received.map(\.id) == ids)
+                #expect(received.map(\.id.description) == ids)
                 try await bob.expect(75, "receive", "--timeout", "1")
                 try await alice.restart()
                 let done = try await alice.decode(ControlAPI.MessageReceipt.self, "send", "bob", "and now")

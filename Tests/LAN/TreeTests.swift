@@ -54,7 +54,7 @@ extension LAN {
                 #expect(rows.first?.size == rows.last?.size)
 
                 // curl gets the tree as an archive. Then the tree is fetched, and nothing is overwritten.
-                let id = try #require(rows.first).id
+                let id = try #require(rows.first).id.description
                 let archive = "curl -sS --unix-socket socket -o archive.tar http://localhost/v1/resources/\(id)/content"
                 _ = try await Self.shell("\(archive) && mkdir t && tar -xpf archive.tar --delay-directory-restore -C t", at: bob)
                 #expect(try await Self.shell(Self.list, "t/tree", at: bob).output == expected)

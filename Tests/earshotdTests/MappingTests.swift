@@ -49,7 +49,7 @@ import Testing
         let incoming = ControlAPI.Message(self.message(.incoming))
         #expect(incoming.to == nil && incoming.recipients == nil && incoming.body == Array("hi".utf8))
         let outgoing = ControlAPI.Message(self.message(.outgoing))
-        #expect(outgoing.to == [self.peerID.description])
+        #expect(outgoing.to == [self.peerID])
         #expect(outgoing.recipients?.first?.error == ControlAPI.Failure(code: "inbox-full", message: "full"))
     }
 
@@ -88,7 +88,7 @@ import Testing
                 + #""joined_at":"1970-01-24T03:33:20.000Z","name":"bob","peer_id":"\#(self.peerID)","state":"not_connected"}],"#
                 + #""name":"team","removals_left":255,"role":"member","state":"joining","unprotected":false}"#)
         let left = ControlAPI.Event(NodeEvent(sequence: 4, time: self.time, kind: .groupLeft(id, .removed)), epoch: id.description)
-        #expect(left.groupID == id.description && left.reason == "removed")
+        #expect(left.groupID == id && left.reason == "removed")
         #expect(APIDocument.shared.faults(try ControlJSON.encode(left), as: "Event") == [])
     }
 
@@ -105,7 +105,7 @@ import Testing
             }
             let sent = SentMessage(id: .random(), recipients: recipients)
             let receipt = ControlAPI.MessageReceipt(
-                messageID: sent.id.description, recipients: recipients.map(ControlAPI.Recipient.init))
+                messageID: sent.id, recipients: recipients.map(ControlAPI.Recipient.init))
             #expect(try writer.write(sent) == ByteBuffer(bytes: try ControlJSON.encode(receipt)))
         }
     }

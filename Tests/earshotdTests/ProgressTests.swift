@@ -54,9 +54,9 @@ import Testing
     }
 
     /// The id of the first transfer that moves.
-    private func begun(_ server: APIServer) async throws -> String {
+    private func begun(_ server: APIServer) async throws -> ResourceID {
         for await event in server.node.events.subscribe(since: 0) {
-            if case .resourceProgress(let row) = event.kind { return row.id.description }
+            if case .resourceProgress(let row) = event.kind { return row.id }
         }
         throw EarshotError(.notFound, "nothing has come")
     }
@@ -153,7 +153,7 @@ import Testing
     @Test func oneThatIsNotThere() async throws {
         try await APIServer.with { server in
             try await ControlClient.with(socketPath: server.path) { client in
-                var progress = client.progress(of: "00000000-0000-0000-0000-000000000000").makeAsyncIterator()
+                var progress = client.progress(of: ResourceID(high: 0, low: 0)).makeAsyncIterator()
                 let error = await #expect(throws: ControlError.self) { try await progress.next() }
                 guard case .problem(let problem)? = error else { throw CancellationError() }
                 #expect(problem.code == "not-found" && problem.status == 404)

@@ -33,7 +33,7 @@ import Testing
                 try await $0.openStream(to: "bob", name: "x", from: input.fileDescriptor).value
             }
             try await ControlClient.with(socketPath: bob.path) {
-                try await $0.nextStream(name: "x", from: nil, timeoutSeconds: nil).move(to: output.fileDescriptor)
+                try await $0.nextStream(name: "x").move(to: output.fileDescriptor)
             }
             let sent = try await row
             #expect(sent.error == nil && sent.transferred == UInt64(Self.content.count))
@@ -55,7 +55,7 @@ import Testing
             }
             let error = await #expect(throws: ControlError.self) {
                 try await ControlClient.with(socketPath: bob.path) {
-                    try await $0.nextStream(name: "x", from: nil, timeoutSeconds: nil).move(to: full.fileDescriptor)
+                    try await $0.nextStream(name: "x").move(to: full.fileDescriptor)
                 }
             }
             #expect(error == .output(reason: "no space left on device", code: ENOSPC))
@@ -76,7 +76,7 @@ import Testing
             let (output, result) = (pipe.fileHandleForWriting, pipe.fileHandleForReading)
             async let moved: Void = ControlClient.with(socketPath: bob.path) {
                 defer { try? output.close() }
-                return try await $0.nextStream(name: "x", from: nil, timeoutSeconds: nil).move(to: output.fileDescriptor)
+                return try await $0.nextStream(name: "x").move(to: output.fileDescriptor)
             }
             // More than what fits between the two ends while nothing is taken here.
             var whole = try await self.read(result, 4 << 20)
@@ -108,7 +108,7 @@ import Testing
             }
             let taken = Task {
                 try await ControlClient.with(socketPath: bob.path) {
-                    _ = try await $0.nextStream(name: "x", from: nil, timeoutSeconds: nil).move(to: sink.fileDescriptor)
+                    _ = try await $0.nextStream(name: "x").move(to: sink.fileDescriptor)
                 }
             }
             let server = who == "sender" ? alice : bob

@@ -12,7 +12,7 @@ struct EventsCommand: AsyncParsableCommand {
         let (options, since) = (self.options, self.since)
         try await options.withClient { client in
             let events = try await client.watch(since: since)
-            let peers = options.json ? [] : try await client.peers().value.peers
+            let peers = options.json ? [] : try await client.peers().peers
             let names = Dictionary(peers.map { ($0.id, $0.name) }, uniquingKeysWith: { $1 })
             try await events.show(json: options.json, names: names) { _ in true }
         }

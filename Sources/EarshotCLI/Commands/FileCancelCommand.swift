@@ -16,8 +16,8 @@ struct FileCancelCommand: AsyncParsableCommand {
     /// in progress has the name.
     private static func share(
         _ text: String, in resources: [ControlAPI.Resource]
-    ) throws(CommandFailure) -> (id: String, name: String, group: String)? {
-        let named = resources.filter { $0.shareID == text.lowercased() }
+    ) throws(CommandFailure) -> (id: ShareID, name: String, group: String)? {
+        let named = resources.filter { $0.shareID?.description == text.lowercased() }
         let running = (named.isEmpty ? resources.filter { !$0.isOver }.called(text, by: \.name) : named).filter { !$0.isOver }
         if let over = named.first, running.isEmpty {
             throw CommandFailure(.data, "\(over.name.escapedForDisplay) is no longer being transferred")
@@ -31,16 +31,16 @@ struct FileCancelCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let (options, file) = (self.options, self.file)
         try await options.withClient { client in
-            let resources = try await client.resources().value.resources
+            let resources = try await client.resources().resources
             let running = resources.filter { !$0.isOver }
             if let share = try Self.share(file, in: resources) {
-                try await client.removeResource(share.id)
+                try await client.removeShare(share.id)
                 if options.json { try Standard.write(json: try await client.share(share.id).json) }
                 return Standard.note("cancelled \(share.name.escapedForDisplay) for all members of \(share.group.escapedForDisplay)")
             }
             // Finished transfers are excluded: for these, the same call would delete the file.
             guard let resource = try running.named(file) else {
-                if let over = resources.last(where: { $0.id == file.lowercased() }) ?? resources.called(file, by: \.name).last {
+                if let over = resources.last(where: { $0.id.description == file.lowercased() }) ?? resources.called(file, by: \.name).last {
                     throw CommandFailure(
                         .data,
                         "\(over.name.escapedForDisplay) is no longer being transferred: it is \(Render.state(over).escapedForDisplay)")

@@ -22,7 +22,7 @@ struct FileDeleteCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let (options, files) = (self.options, self.files)
         try await options.withClient { client in
-            let all = try await client.resources().value.resources
+            let all = try await client.resources().resources
             // All names are resolved before the first deletion, so that a typing error does not leave half of the work done.
             let unwanted = try files.map { text throws(CommandFailure) in try Self.find(text, in: all) }
             var deleted: [ControlAPI.Resource] = []

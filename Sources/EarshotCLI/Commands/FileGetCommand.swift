@@ -34,7 +34,7 @@ struct FileGetCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let (options, files, output, hidden) = (self.options, self.files, self.output, self.hidden)
         try await options.withClient { client in
-            let all = try await client.resources().value.resources
+            let all = try await client.resources().resources
             let fetchable = all.filter(\.isFetchable)
             let left = files.isEmpty && !hidden ? fetchable.filter(\.isHidden) : []
             let wanted = try files.isEmpty ? fetchable.filter { hidden || !$0.isHidden } : files.map { text in try all.received(text) }

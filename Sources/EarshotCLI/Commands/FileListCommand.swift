@@ -36,7 +36,7 @@ struct FileListCommand: AsyncParsableCommand {
         }
     }
 
-    private static func draw(_ events: ControlEvents, of group: String?) async throws {
+    private static func draw(_ events: ControlEvents, of group: GroupID?) async throws {
         Standard.endWithReader()
         var files = WatchedFiles(of: group)
         for try await event in events {

@@ -17,11 +17,10 @@ struct InviteCommand: AsyncParsableCommand {
 
     mutating func run() async throws {
         let (options, peer) = (self.options, self.peer)
-        let request = ControlAPI.InvitationRequest(
-            peer: peer, context: self.context.map { Base64Bytes(Array($0.utf8)) }, timeoutSeconds: self.timeout?.value)
+        let (context, timeout) = (Array((self.context ?? "").utf8), self.timeout?.duration)
         try await options.withClient { client in
             await NameWarning(client: client).tell(of: peer)
-            let invitation = try await Self.invite(client, request)
+            let invitation = try await Self.invite(client, peer, context, timeout)
             if options.json { try Standard.write(json: invitation.json) }
             try Self.judge(invitation.value)
         }
@@ -29,7 +28,7 @@ struct InviteCommand: AsyncParsableCommand {
 
     /// Creates the invitation and waits for its outcome. A signal withdraws the invitation.
     private static func invite(
-        _ client: ControlClient, _ request: ControlAPI.InvitationRequest
+        _ client: ControlClient, _ peer: String, _ context: [UInt8], _ timeout: Duration?
     ) async throws -> ControlReply<ControlAPI.Invitation> {
         // Subscribes first, so that an early decision is not missed.
         let events = try await client.events()
@@ -54,10 +53,10 @@ struct InviteCommand: AsyncParsableCommand {
             let began = Date().addingTimeInterval(-0.001)
             let made: ControlReply<ControlAPI.Invitation>
             do {
-                made = try await pending.ask { try await client.invite(request, wait: false) }
+                made = try await pending.ask { try await client.invite(peer, context: context, timeout: timeout) }
             } catch let error as ControlError {
                 // The daemon may have created the invitation, and no command waits for its answer.
-                if error.leavesOpen { await Self.withdraw(client, to: request.peer, since: began) }
+                if error.leavesOpen { await Self.withdraw(client, to: peer, since: began) }
                 throw error
             }
             guard made.value.state == .pending else { return made }
@@ -66,11 +65,11 @@ struct InviteCommand: AsyncParsableCommand {
             let time = Words.wait(from: made.value.createdAt, to: made.value.expiresAt)
             Standard.note("waiting\(time) for \(name) to answer" + (await Words.accepting(client).map { "; on \(name): \($0)" } ?? ""))
             waiting: for try await event in events {
-                switch event.value.type {
-                case .known(.invitationResolved) where event.value.invitation != nil: if event.value.invitation?.id == id { break waiting }
+                switch event.type {
+                case .known(.invitationResolved) where event.invitation != nil: if event.invitation?.id == id { break waiting }
                 // The decision may be among the missed events, or unreadable.
                 case .known(.gap), .known(.invitationResolved):
-                    guard try await client.invitation(id).value.state == .pending else { break waiting }
+                    guard try await client.invitation(id).state == .pending else { break waiting }
                 default: break
                 }
             }
@@ -81,10 +80,10 @@ struct InviteCommand: AsyncParsableCommand {
     /// Withdraws the invitation of a request whose answer was lost, if a daemon is running again.
     private static func withdraw(_ client: ControlClient, to peer: String, since: Date) async {
         // The daemon resolves the name.
-        guard let id = try? await client.peer(peer).value.id else { return }
-        let invitations = (try? await client.invitations().value.invitations) ?? []
+        guard let id = try? await client.peer(peer).id else { return }
+        let invitations = (try? await client.invitations().invitations) ?? []
         for invitation in invitations where invitation.direction == .outgoing && invitation.peerID == id {
-            if let made = invitation.createdAt, made >= since { try? await client.withdraw(invitation.id) }
+            if let made = invitation.createdAt, made >= since { _ = try? await client.withdraw(invitation.id) }
         }
     }
 

@@ -13,7 +13,7 @@ struct LeaveCommand: AsyncParsableCommand {
         let (options, name) = (self.options, self.peer)
         try await options.withClient { client in
             let peer = try await client.peer(name).value
-            let sessions = try await client.sessions().value.sessions
+            let sessions = try await client.sessions().sessions
             guard let session = sessions.first(where: { $0.members.contains { $0.peerID == peer.id } }) else {
                 throw CommandFailure(
                     .denied, "there is no session with \(peer.name.escapedForDisplay)", hint: "list the sessions: earshot sessions")

@@ -8,20 +8,20 @@ enum PendingInvitations {
 
     /// Returns the pending incoming invitation with that id, from that peer, or with that beginning of an id, in this order.
     static func find(_ text: String, _ client: ControlClient) async throws -> ControlAPI.Invitation {
-        let all = try await client.invitations(all: true).value.invitations.filter { $0.direction == .incoming }
+        let all = try await client.invitations(all: true).invitations.filter { $0.direction == .incoming }
         let pending = all.filter { $0.state == .pending }
         let id = text.lowercased()
-        if let exact = pending.first(where: { $0.id == id }) { return exact }
+        if let exact = pending.first(where: { $0.id.description == id }) { return exact }
         do {
             // The daemon resolves the name: a stranger must not be answered instead of a friend of the same name.
             let peer = try await client.peer(text).value
             if let invitation = pending.first(where: { $0.peerID == peer.id }) { return invitation }
             throw Self.none(of: peer, all)
         } catch ControlError.problem(let problem) where problem.code == .unknownPeer {
-            let matches = id.count >= Self.idPrefixMinimum ? pending.filter { $0.id.hasPrefix(id) } : []
+            let matches = pending.filter { $0.id.isNamed(id, atLeast: Self.idPrefixMinimum) }
             guard let match = matches.first else {
                 // The invitation of a stranger remains known after the peer itself is forgotten.
-                let former = all.last { $0.id == id || $0.peerName == text || $0.peerID == text.uppercased() }
+                let former = all.last { $0.id.description == id || $0.peerName == text || $0.peerID.description == text.uppercased() }
                 throw former.flatMap(Self.over) ?? CommandFailure(ControlError.problem(problem), peer: text)
             }
             guard matches.count == 1 else {
@@ -39,10 +39,10 @@ enum PendingInvitations {
         let name = peer.name.escapedForDisplay
         // The same peer with a new key, or an impostor.
         if let other = all.last(where: { $0.state == .pending && $0.peerName == peer.name }) {
-            let key = Words.short(other.peerID).escapedForDisplay
+            let key = Words.short(other.peerID)
             return CommandFailure(
                 .data,
-                "there is no pending invitation from the \(name) that is known here (\(Words.short(peer.id).escapedForDisplay)); "
+                "there is no pending invitation from the \(name) that is known here (\(Words.short(peer.id))); "
                     + "another key, \(key), uses that name",
                 hint: "compare digits first: earshot verify \(key); then: earshot accept \(key)")
         }
@@ -54,7 +54,7 @@ enum PendingInvitations {
     /// The failure for an invitation that expired or was withdrawn; `nil` for all others.
     private static func over(_ invitation: ControlAPI.Invitation) -> CommandFailure? {
         let name = invitation.peerName.escapedForDisplay
-        let hint = "invite again, there or here: earshot invite \(Words.short(invitation.peerID).escapedForDisplay)"
+        let hint = "invite again, there or here: earshot invite \(Words.short(invitation.peerID))"
         switch invitation.state {
         case .known(.timedOut):
             let time = Words.time(invitation.expiresAt)

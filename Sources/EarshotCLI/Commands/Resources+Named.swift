@@ -69,9 +69,9 @@ extension [ControlAPI.Resource] {
     func named(_ text: String) throws(CommandFailure) -> ControlAPI.Resource? {
         guard !text.isEmpty else { throw CommandFailure(.usage, "the name of the file is empty") }
         let id = text.lowercased()
-        if let exact = self.first(where: { $0.id == id }) { return exact }
+        if let exact = self.first(where: { $0.id.description == id }) { return exact }
         let named = self.called(text, by: \.name)
-        let matches = named.isEmpty && id.count >= Self.idPrefixMinimum ? self.filter { $0.id.hasPrefix(id) } : named
+        let matches = named.isEmpty ? self.filter { $0.id.isNamed(id, atLeast: Self.idPrefixMinimum) } : named
         guard matches.count > 1 else { return matches.first }
         throw CommandFailure(
             .data, "\(text.escapedForDisplay) matches several files",

@@ -1,7 +1,6 @@
 import ArgumentParser
 import EarshotClient
 import EarshotSafety
-import FoundationEssentials
 import Glibc
 
 struct SendCommand: AsyncParsableCommand {
@@ -90,12 +89,12 @@ struct SendCommand: AsyncParsableCommand {
         // NUL is valid UTF-8, but does not occur in text.
         let isText = !body.contains(0) && String(validating: body, as: UTF8.self) != nil
         // The id is chosen here, so that an interruption can name the message.
-        let id = UUID().uuidString.lowercased()
+        let id = MessageID.random()
         let request = ControlAPI.MessageRequest(
             to: self.recipients, body: body,
             contentType: self.type ?? (isText ? BodyCoding.textType : BodyCoding.binaryType),
             mode: self.mode == .reliable ? .reliable : .unreliable, messageID: id, queue: self.queue ? true : nil,
-            timeoutSeconds: self.timeout?.value)
+            timeout: self.timeout?.duration)
         let peer = self.to.isEmpty ? self.peer : nil
         let (recipients, group) = (self.peer.map { [$0] + self.to }, self.group)
         let (receipt, names) = try await options.withClient { client in
@@ -120,7 +119,7 @@ struct SendCommand: AsyncParsableCommand {
 
     /// Sends the message. The daemon keeps a message that it has accepted: an interruption only stops waiting, and says so.
     private static func send(
-        _ request: ControlAPI.MessageRequest, _ id: String, _ client: ControlClient
+        _ request: ControlAPI.MessageRequest, _ id: MessageID, _ client: ControlClient
     ) async throws -> ControlReply<ControlAPI.MessageReceipt> {
         guard request.mode == .reliable else { return try await client.send(request) }
         return try await Interrupts.takingBack {
@@ -164,7 +163,7 @@ struct SendCommand: AsyncParsableCommand {
         }
     }
 
-    private func judge(_ receipt: ControlAPI.MessageReceipt, _ names: [String: String]) throws {
+    private func judge(_ receipt: ControlAPI.MessageReceipt, _ names: [PeerID: String]) throws {
         var outcomes = DeliveryOutcomes(isQueued: self.queue, isUnreliable: self.mode == .unreliable)
         outcomes.names = names
         outcomes.add(receipt.messageID, receipt.recipients)

@@ -24,11 +24,11 @@ struct StreamAcceptCommand: AsyncParsableCommand {
 
     mutating func run() async throws {
         let (name, from) = (self.name, self.from)
-        let seconds = self.timeout.map { UInt64($0.value.rounded(.up)) }
+        let timeout = self.timeout?.duration
         StandardPipe.enlarge(STDOUT_FILENO)
         try await self.options.withClient { client in
             do {
-                let stream = try await client.nextStream(name: name, from: from, timeoutSeconds: seconds)
+                let stream = try await client.nextStream(name: name, from: from, timeout: timeout)
                 do throws(ControlError) {
                     try await stream.move(to: STDOUT_FILENO)
                 } catch {
@@ -49,7 +49,7 @@ struct StreamAcceptCommand: AsyncParsableCommand {
     private static func reason(_ stream: ControlStream, _ client: ControlClient) async -> (any Error)? {
         guard let id = stream.id else { return nil }
         do throws(ControlError) {
-            guard let failure = try await client.stream(id).value.error else { return nil }
+            guard let failure = try await client.stream(id).error else { return nil }
             return CommandFailure(code: failure.code, message: failure.message)
         } catch {
             return error

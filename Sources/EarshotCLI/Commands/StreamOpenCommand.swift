@@ -50,7 +50,7 @@ struct StreamOpenCommand: AsyncParsableCommand {
     }
 
     private static func sayWhoIsAwaited(_ name: String, _ client: ControlClient) async throws {
-        let streams = (try? await client.streams().value.streams) ?? []
+        let streams = (try? await client.streams().streams) ?? []
         // The stream's id is not known yet: the newest stream of the name is this one.
         let stream = streams.last { $0.direction == .outgoing && $0.state == .opening && $0.name.hasBytes(of: name) }
         guard let stream else { return }

@@ -19,12 +19,12 @@ struct TrustCommand: AsyncParsableCommand {
     }
 
     mutating func run() async throws {
-        let (options, name, time) = (self.options, self.peer, self.time?.value)
+        let (options, name, time) = (self.options, self.peer, self.time?.duration)
         try await options.withClient { client in
             await NameWarning(client: client).tell(of: name)
             // Subscribes first, so that the acceptance of a pending invitation is not missed.
             let events = try await client.events()
-            let peer = try await client.setTrust(.trusted, of: name, forSeconds: time)
+            let peer = try await client.setTrust(.trusted, of: name, lasting: time)
             if options.json { try Standard.write(json: peer.json) }
             Standard.note(
                 "\(peer.value.name.escapedForDisplay) is trusted" + (peer.value.trustExpiresAt.map { " until \(Words.time($0))" } ?? ""))
@@ -33,9 +33,9 @@ struct TrustCommand: AsyncParsableCommand {
     }
 
     /// Returns the invitations that remain pending: with `from_trusted = accept`, the daemon accepts an invitation to a session.
-    private static func invitations(of peer: String, _ client: ControlClient, _ events: ControlEvents) async throws -> [String] {
+    private static func invitations(of peer: PeerID, _ client: ControlClient, _ events: ControlEvents) async throws -> [String] {
         func waiting() async throws -> [ControlAPI.Invitation] {
-            try await client.invitations().value.invitations.filter {
+            try await client.invitations().invitations.filter {
                 $0.direction == .incoming && $0.state == .pending && $0.peerID == peer
             }
         }
@@ -44,7 +44,7 @@ struct TrustCommand: AsyncParsableCommand {
         var pending = try await waiting()
         guard isAccepted, pending.contains(where: { $0.group == nil }) else { return pending.map(Self.stillWaits) }
         for try await event in events {
-            if event.value.invitation.map({ $0.peerID != peer || $0.state == .pending }) ?? (event.value.type != .gap) { continue }
+            if event.invitation.map({ $0.peerID != peer || $0.state == .pending }) ?? (event.type != .gap) { continue }
             pending = try await waiting()
             if !pending.contains(where: { $0.group == nil }) { break }
         }

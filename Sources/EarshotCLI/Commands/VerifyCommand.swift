@@ -23,7 +23,7 @@ struct VerifyCommand: AsyncParsableCommand {
     }
 
     mutating func run() async throws {
-        let (options, name, timeout) = (self.options, self.peer, self.timeout?.value)
+        let (options, name, timeout) = (self.options, self.peer, self.timeout?.duration)
         try await options.withClient { client in
             await NameWarning(client: client).tell(of: name)
             let reply = try await Self.compare(client, name, timeout)
@@ -34,7 +34,7 @@ struct VerifyCommand: AsyncParsableCommand {
 
     /// Requests the comparison and waits for the digits. A signal ends the comparison.
     private static func compare(
-        _ client: ControlClient, _ name: String, _ timeout: Double?
+        _ client: ControlClient, _ name: String, _ timeout: Duration?
     ) async throws -> ControlReply<ControlAPI.Verification> {
         // Subscribes first, so that early digits are not missed.
         let events = try await client.events()
@@ -43,7 +43,7 @@ struct VerifyCommand: AsyncParsableCommand {
             guard let started = await pending.answer() else { return }
             _ = try? await client.endVerification(of: started.value.peerID, mismatch: false)
         } _: {
-            let started = try await pending.ask { try await client.verify(name, timeoutSeconds: timeout) }
+            let started = try await pending.ask { try await client.verify(name, timeout: timeout) }
             guard started.value.state == .waiting else { return started }
             let id = started.value.peerID
             Standard.note("waiting for the user of \(started.value.peerName.escapedForDisplay) to run earshot verify too")
@@ -56,16 +56,16 @@ struct VerifyCommand: AsyncParsableCommand {
                 return false
             }
             func goesOn(after event: ControlReply<ControlAPI.Event>) async throws -> Bool {
-                switch event.value.type {
+                switch event.type {
                 case .known(.verificationChanged):
-                    guard event.value.peerID == id else { return true }
-                    guard let told = event.value.verification else { return try await look() }
+                    guard event.peerID == id else { return true }
+                    guard let told = event.verification else { return try await look() }
                     switch told.state {
                     case .known(.waiting), .known(.requested): return true
                     case .known(.ready): break
                     case .known, .unknown:
                         // The end of an earlier comparison, reported before this one began.
-                        guard try await client.verification(of: id).value.state != .waiting else { return true }
+                        guard try await client.verification(of: id).state != .waiting else { return true }
                     }
                     outcome = ControlReply(value: told, json: try ControlJSON.encode(told))
                     return false
@@ -93,8 +93,8 @@ struct VerifyCommand: AsyncParsableCommand {
         }
         guard !isSilent else { return }
         // The name is suggested only if it means this peer, since another known peer may have the same name.
-        let isMeant = try? await client.peer(verification.peerName).value.id == verification.peerID
-        let next = isMeant == true ? name : Words.short(verification.peerID).escapedForDisplay
+        let isMeant = try? await client.peer(verification.peerName).id == verification.peerID
+        let next = isMeant == true ? name : Words.short(verification.peerID)
         try Standard.write(digits.escapedForDisplay + "\n")
         guard Terminal.canAsk else {
             Standard.note("if \(name) shows the same digits: earshot trust \(next)")

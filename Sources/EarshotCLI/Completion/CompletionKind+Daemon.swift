@@ -48,9 +48,9 @@ extension CompletionKind {
             let path = ControlSocket.path(given: CompletionLine.socket(in: line))
             let source = try? await ControlClient.with(socketPath: path) { client in
                 CompletionSource(
-                    peers: try await client.peers().value.peers, sessions: try await client.sessions().value.sessions,
-                    invitations: try await client.invitations().value.invitations, resources: try await client.resources().value.resources,
-                    groups: (try? await client.groups().value.groups) ?? [])
+                    peers: try await client.peers().peers, sessions: try await client.sessions().sessions,
+                    invitations: try await client.invitations().invitations, resources: try await client.resources().resources,
+                    groups: (try? await client.groups().groups) ?? [])
             }
             guard let source else { return [] }
             return words(source).map { $0.line(for: CompletionShell.requesting) }

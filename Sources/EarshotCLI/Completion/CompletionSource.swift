@@ -50,7 +50,7 @@ struct CompletionSource: Sendable {
 
     /// The members of all groups of this machine.
     var groupMembers: [CompletionWord] {
-        var known: Set<String> = []
+        var known: Set<PeerID> = []
         let members = self.groups.flatMap(\.members).filter { known.insert($0.peerID).inserted }
         return members.map { member in
             let isTaken = members.contains { $0.peerID != member.peerID && $0.name == member.name }
@@ -69,11 +69,11 @@ struct CompletionSource: Sendable {
     }
 
     /// Whether a text is long enough to name this id.
-    private static func begins(_ id: String, with text: String) -> Bool {
-        text.utf8.count >= 8 && id.uppercased().hasPrefix(text.uppercased())
+    private static func begins(_ id: some CustomStringConvertible, with text: String) -> Bool {
+        text.utf8.count >= 8 && id.description.uppercased().hasPrefix(text.uppercased())
     }
 
-    private func word(_ name: String, _ id: String, _ note: String) -> CompletionWord {
+    private func word(_ name: String, _ id: PeerID, _ note: String) -> CompletionWord {
         // A name must not be the beginning of another peer's id: the command would take that peer.
         let isTaken = self.peers.contains { $0.id != id && ($0.name == name || Self.begins($0.id, with: name)) }
         let peer = self.peers.first { $0.id == id }

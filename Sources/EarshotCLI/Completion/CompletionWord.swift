@@ -14,7 +14,7 @@ struct CompletionWord: Hashable, Sendable {
     let note: String
 
     /// A name if it is unambiguous, otherwise the beginning of the id.
-    init(_ name: String, id: String, isClear: Bool, note: String) {
+    init(_ name: String, id: some CustomStringConvertible, isClear: Bool, note: String) {
         self.init(name, typedID: Words.short(id), isClear: isClear, note: note)
     }
 

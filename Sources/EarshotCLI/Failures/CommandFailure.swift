@@ -60,7 +60,7 @@ struct CommandFailure: Error, Hashable, Sendable {
             self = failure
             return
         }
-        let lines = candidates.map { "  \($0.id.escapedForDisplay)  \($0.name.escapedForDisplay)" }
+        let lines = candidates.map { "  \($0.id)  \($0.name.escapedForDisplay)" }
         self.init(failure.status, failure.message, hint: (["choose one by its id:"] + lines).joined(separator: "\n"), code: failure.code)
     }
 

@@ -12,7 +12,7 @@ struct DeliveryOutcomes {
     /// The failed statuses, each with the code of its first failure.
     private var statuses: [ExitStatus: String] = [:]
     /// The known names of peers, by id.
-    var names: [String: String] = [:]
+    var names: [PeerID: String] = [:]
 
     init(isQueued: Bool, isUnreliable: Bool) {
         self.isQueued = isQueued
@@ -20,14 +20,14 @@ struct DeliveryOutcomes {
     }
 
     /// The names needed to report these recipients; empty if all have the message.
-    static func names(for recipients: [ControlAPI.Recipient], _ client: ControlClient) async -> [String: String] {
+    static func names(for recipients: [ControlAPI.Recipient], _ client: ControlClient) async -> [PeerID: String] {
         guard recipients.contains(where: { $0.status != .delivered && $0.status != .read }) else { return [:] }
-        let peers = (try? await client.peers().value.peers) ?? []
+        let peers = (try? await client.peers().peers) ?? []
         return Dictionary(peers.map { ($0.id, $0.name) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// Reports every recipient that does not have the message; `place` identifies the message if there are several.
-    mutating func add(_ messageID: String, _ recipients: [ControlAPI.Recipient], place: String = "") {
+    mutating func add(_ messageID: MessageID?, _ recipients: [ControlAPI.Recipient], place: String = "") {
         for recipient in recipients {
             let code: Tolerant<ControlAPI.ErrorCode>?
             switch recipient.status {
@@ -35,7 +35,7 @@ struct DeliveryOutcomes {
             case .known(.sent) where self.isUnreliable: continue
             case .known(.queued) where self.isQueued, .known(.sent) where self.isQueued:
                 let peer = self.name(of: recipient)
-                self.note("\(place)message \(messageID.escapedForDisplay) is queued for \(peer)")
+                self.note("\(place)message \(messageID?.description ?? "") is queued for \(peer)")
                 continue
             case .known(.unconfirmed), .known(.queued), .known(.sent): code = recipient.error?.code ?? .known(.unconfirmed)
             case .known(.failed), .unknown: code = recipient.error?.code
@@ -44,7 +44,7 @@ struct DeliveryOutcomes {
             self.note("\(place)not delivered to \(self.name(of: recipient)): \(reason.escapedForDisplay)")
             if code == .known(.notConnected), self.room > 0 {
                 // The whole id: for a peer that is only advertised, the beginning of the id names no peer.
-                Standard.say("ask for a session first: earshot invite \(recipient.peerID.escapedForDisplay)")
+                Standard.say("ask for a session first: earshot invite \(recipient.peerID)")
             }
             self.add(ExitStatus(code: code), code?.rawValue ?? "")
         }

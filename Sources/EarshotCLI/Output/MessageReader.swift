@@ -37,7 +37,9 @@ struct MessageReader: Sendable {
     }
 
     /// Prints the unread messages, page by page.
-    private func drain(_ client: ControlClient, from: String?, in group: String?, _ progress: inout Progress) async throws {
+    private func drain(
+        _ client: ControlClient, from: (any PeerReference)?, in group: (any GroupReference)?, _ progress: inout Progress
+    ) async throws {
         try await progress.mark(client)
         // The place of the last unreadable message: it stays unread, and reading continues after it.
         var place: String?

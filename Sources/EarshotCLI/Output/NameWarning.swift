@@ -7,7 +7,7 @@ struct NameWarning: Sendable {
     let client: ControlClient
 
     /// Reports a name conflict of the named peer. A missing peer is not reported here.
-    func tell(of name: String) async {
+    func tell(of name: any PeerReference) async {
         guard let peer = try? await self.client.peer(name).value, let line = await self.line(of: peer) else { return }
         Standard.note(line)
     }
@@ -22,7 +22,7 @@ struct NameWarning: Sendable {
     static func line(_ peer: ControlAPI.Peer, namesake: ControlAPI.Peer? = nil) -> String? {
         guard let other = peer.nameConflict else { return nil }
         let name = peer.name.escapedForDisplay
-        let (own, others) = (Words.typed(peer).escapedForDisplay, Words.short(other).escapedForDisplay)
+        let (own, others) = (Words.typed(peer).escapedForDisplay, Words.short(other))
         guard peer.sources.contains("store") else {
             return "warning: a peer called \(name) is known with another key, \(others); this one, \(own), is new: "
                 + "compare digits before you trust it, with earshot verify \(own)"

@@ -9,7 +9,7 @@ struct ProtectionWarning: Sendable {
     ///
     /// This method does not check whether the peers exist or may be sent to; sending reports that.
     func tell(of peers: [String]) async {
-        var told: Set<String> = []
+        var told: Set<PeerID> = []
         for name in peers {
             guard let peer = try? await self.client.peer(name).value, told.insert(peer.id).inserted else { continue }
             if let words = await NameWarning(client: self.client).line(of: peer) { Standard.note(words) }
@@ -19,7 +19,7 @@ struct ProtectionWarning: Sendable {
 
     /// Reports unprotected connections of all session members.
     func tellOfAll() async {
-        guard let sessions = try? await self.client.sessions().value.sessions else { return }
+        guard let sessions = try? await self.client.sessions().sessions else { return }
         for member in sessions.flatMap(\.members) where member.protection == .known(.unprotected) {
             Standard.note(Self.line(member.name))
         }

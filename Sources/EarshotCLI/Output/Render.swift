@@ -36,7 +36,7 @@ enum Render {
     /// The reason why a peer cannot be reached, if the daemon reports one.
     static func trouble(_ peer: ControlAPI.Peer) -> String? {
         peer.error.map { error in
-            let name = peer.name == peer.id ? Words.short(peer.id) : "\(peer.name) (\(Words.short(peer.id)))"
+            let name = peer.name == peer.id.description ? Words.short(peer.id) : "\(peer.name) (\(Words.short(peer.id)))"
             return "\(name): \(error.message)".escapedForDisplay
         }
     }
@@ -88,7 +88,7 @@ enum Render {
             rows: groups.map { group in
                 let connected = group.members.count { $0.state == .connected }
                 return [
-                    group.name, group.id, group.role.rawValue, "\(group.members.count), \(connected) connected",
+                    group.name, group.id.description, group.role.rawValue, "\(group.members.count), \(connected) connected",
                     group.state.rawValue + (group.closed ? ", closed" : "") + (group.unprotected ? ", unprotected" : ""),
                 ]
             })
@@ -165,7 +165,8 @@ enum Render {
         let discovery = status.discovery
         let copies = status.local?.identityCopies ?? []
         let lines: [(String, String)] = [
-            ("name", status.name), ("peer id", status.peerID), ("version", status.version), ("service type", status.serviceType),
+            ("name", status.name), ("peer id", status.peerID.description), ("version", status.version),
+            ("service type", status.serviceType),
             ("encryption", status.encryption), ("addresses", status.addresses.isEmpty ? "-" : status.addresses.joined(separator: ", ")),
             ("discovery", "\(discovery.backend), \(discovery.state)" + (discovery.error.map { ": \($0)" } ?? "")),
             ("peers", "\(status.counts.peers), \(status.counts.connected) connected"), ("sessions", "\(status.counts.sessions)"),
@@ -194,13 +195,13 @@ enum Render {
     }
 
     /// One line for an event. `names` are peers' names by id; a peer without a name is shown by its id.
-    static func event(_ event: ControlAPI.Event, names: [String: String] = [:]) -> String {
+    static func event(_ event: ControlAPI.Event, names: [PeerID: String] = [:]) -> String {
         // A known one is about something; what cannot be read is unknown.
         let what = Self.subject(event, names).map { " " + $0.escapedForDisplay } ?? (event.type.known == nil ? "" : " unknown")
         return "\(Words.time(event.time)) \(event.type.rawValue.escapedForDisplay)\(what)\n"
     }
 
-    private static func subject(_ event: ControlAPI.Event, _ names: [String: String]) -> String? {
+    private static func subject(_ event: ControlAPI.Event, _ names: [PeerID: String]) -> String? {
         if let peer = event.peer {
             return
                 "\(peer.name) \(Words.short(peer.id)) \(peer.presence.rawValue) \(Self.state(peer.state, peer.protection)) \(peer.trust.rawValue)"
@@ -226,7 +227,7 @@ enum Render {
         }
         if let recipient = event.recipient {
             let peer = names[recipient.peerID].map { "\($0) " } ?? ""
-            return "\(Words.short(event.messageID ?? "?")) to \(peer)\(Words.short(recipient.peerID)) \(recipient.status.rawValue)"
+            return "\(event.messageID.map(Words.short) ?? "?") to \(peer)\(Words.short(recipient.peerID)) \(recipient.status.rawValue)"
                 + (recipient.error.map { ": \($0.message)" } ?? "")
         }
         if let resource = event.resource {

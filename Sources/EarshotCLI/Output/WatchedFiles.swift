@@ -12,10 +12,10 @@ struct WatchedFiles {
     }
 
     /// The group whose files are watched; `nil` for all files.
-    private let group: String?
-    private var moving: [String: ControlAPI.Resource] = [:]
+    private let group: GroupID?
+    private var moving: [ResourceID: ControlAPI.Resource] = [:]
 
-    init(of group: String?) { self.group = group }
+    init(of group: GroupID?) { self.group = group }
 
     /// Returns the steps that show an event, in their order.
     mutating func steps(after event: ControlAPI.Event, isReadable: Bool) -> [Step] {

@@ -9,11 +9,11 @@ enum Words {
     static let idLength = 12
 
     /// The beginning of an id.
-    static func short(_ id: String) -> String { String(id.prefix(Self.idLength)) }
+    static func short(_ id: some CustomStringConvertible) -> String { String(id.description.prefix(Self.idLength)) }
 
     /// The form of a peer's id that commands accept: its beginning, or the whole id if the id is only advertised.
     static func typed(_ peer: ControlAPI.Peer) -> String {
-        peer.proven || peer.sources.contains("store") || peer.sources.contains("configured") ? Self.short(peer.id) : peer.id
+        peer.proven || peer.sources.contains("store") || peer.sources.contains("configured") ? Self.short(peer.id) : peer.id.description
     }
 
     /// Local time, such as `2026-11-21 10:00:00`; `unknown` for a time that cannot be shown.
@@ -54,13 +54,13 @@ enum Words {
 
     /// The command that accepts an invitation. A name that a shell would split is replaced with the beginning of the id, which names a peer
     /// with a proven key.
-    static func accepting(name: String, id: String) -> String {
+    static func accepting(name: String, id: PeerID) -> String {
         let isPlain =
             !name.hasPrefix("-") && !name.isEmpty
             && name.allSatisfy { letter in
                 letter.isASCII && (letter.isLetter || letter.isNumber || "-_.".contains(letter))
             }
-        return "earshot accept \(isPlain ? name : Self.short(id).escapedForDisplay)"
+        return "earshot accept \(isPlain ? name : Self.short(id))"
     }
 
     /// Bytes in decimal units, such as `812 B` and `12.3 MB`.
@@ -95,4 +95,12 @@ enum Words {
 
     /// `1 file`, `2 files`.
     static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+}
+
+extension WireID {
+    /// Whether a text in lower case is this id, or at least `count` of its first characters.
+    func isNamed(_ text: String, atLeast count: Int) -> Bool {
+        let id = self.description
+        return id == text || (text.count >= count && id.hasPrefix(text))
+    }
 }

@@ -54,7 +54,7 @@ struct FileUpload: Sendable {
         return try await self.takingBack(rows) {
             // Subscribes first, so that it does not miss the end of a short transfer.
             let events = try await self.client.watch(patience: TransferFollower.daemonPatience)
-            try await rows.make { try await self.client.sendResource(request).value.resources }
+            try await rows.make { try await self.client.sendResource(request).resources }
             return try await self.follow(rows, events)
         }
     }
@@ -124,7 +124,7 @@ struct FileUpload: Sendable {
                 try await self.client.sendResource(
                     to: recipient, name: self.source.name, kind: self.source.kind, size: size, content: bytes, digest: self.digest,
                     queue: self.queue, attributes: attributes
-                ).value.resources
+                ).resources
             }
             return try await self.follow(rows, events)
         }
@@ -183,7 +183,7 @@ struct FileUpload: Sendable {
     /// is this one.
     private func awaited() async -> [String] {
         let name = self.source.name
-        let resources = (try? await self.client.resources().value.resources) ?? []
+        let resources = (try? await self.client.resources().resources) ?? []
         let row = resources.last { $0.direction == .outgoing && $0.state == .offered && $0.name.hasBytes(of: name) }
         // A peer that is not connected has received no offer.
         guard let row, let peer = try? await self.client.peer(row.peerID).value, peer.state == .connected else { return [] }

@@ -100,7 +100,7 @@ struct LineUpload: Sendable {
             let recipients = result.recipients ?? []
             // One call for the names: a thousand failed messages must not make a thousand calls.
             if outcomes.names.isEmpty { outcomes.names = await DeliveryOutcomes.names(for: recipients, client) }
-            outcomes.add(result.messageID ?? "", recipients, place: place)
+            outcomes.add(result.messageID, recipients, place: place)
         }
     }
 

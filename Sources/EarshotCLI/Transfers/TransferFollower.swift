@@ -49,7 +49,7 @@ struct TransferFollower: Sendable {
     }
 
     /// The group of the transfers, which shows which members are connected.
-    private var group: String? { self.rows.all.first?.group?.id }
+    private var group: GroupID? { self.rows.all.first?.group?.id }
 
     private func note(_ group: ControlAPI.Group) {
         for member in group.members { self.rows.note(member.peerID, isConnected: member.state == .connected) }

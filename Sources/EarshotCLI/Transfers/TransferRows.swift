@@ -4,10 +4,10 @@ import Synchronization
 /// The rows of one command's transfers, as far as they are known.
 final class TransferRows: Sendable {
     private struct State {
-        var rows: [String: ControlAPI.Resource] = [:]
-        var order: [String] = []
+        var rows: [ResourceID: ControlAPI.Resource] = [:]
+        var order: [ResourceID] = []
         /// The ids of peers that are not connected.
-        var away: Set<String> = []
+        var away: Set<PeerID> = []
         /// Whether a request for new transfers is pending.
         var isAsking = false
     }
@@ -66,9 +66,9 @@ final class TransferRows: Sendable {
         return self.running
     }
 
-    func contains(_ id: String) -> Bool { self.state.withLock { $0.rows[id] != nil } }
+    func contains(_ id: ResourceID) -> Bool { self.state.withLock { $0.rows[id] != nil } }
 
-    func note(_ peerID: String, isConnected: Bool) {
+    func note(_ peerID: PeerID, isConnected: Bool) {
         self.state.withLock { state in
             if isConnected { state.away.remove(peerID) } else { state.away.insert(peerID) }
         }

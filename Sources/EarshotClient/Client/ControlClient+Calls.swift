@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+public import EarshotWire
 import NIOHTTP1
 
 /// The calls of the API (`GET /v1/openapi.json`), in the order of its document.
@@ -14,51 +15,64 @@ extension ControlClient {
     }
 
     /// `GET /v1/peers/{peer}`, in any form of naming a peer.
-    public func peer(_ peer: String) async throws(ControlError) -> ControlReply<ControlAPI.Peer> {
-        try await self.call(.GET, ControlPath.path(["peers", peer]), as: ControlAPI.Peer.self)
+    public func peer(_ peer: any PeerReference) async throws(ControlError) -> ControlReply<ControlAPI.Peer> {
+        try await self.call(.GET, ControlPath.path(["peers", peer.description]), as: ControlAPI.Peer.self)
     }
 
-    /// `PUT /v1/peers/{peer}/trust`, for a number of seconds or permanently.
+    /// `PUT /v1/peers/{peer}/trust`: permanently, or for a time of more than 0 and at most 10 years.
+    @discardableResult
     public func setTrust(
-        _ trust: ControlAPI.Trust, of peer: String, forSeconds seconds: Double? = nil
+        _ trust: ControlAPI.Trust, of peer: any PeerReference, lasting time: Duration? = nil
     ) async throws(ControlError) -> ControlReply<ControlAPI.Peer> {
-        let body = try Self.json(ControlAPI.TrustRequest(trust: .known(trust), forSeconds: seconds))
-        return try await self.call(.PUT, ControlPath.path(["peers", peer, "trust"]), body: body, as: ControlAPI.Peer.self)
+        let body = try Self.json(ControlAPI.TrustRequest(trust: .known(trust), lasting: time))
+        return try await self.call(.PUT, ControlPath.path(["peers", peer.description, "trust"]), body: body, as: ControlAPI.Peer.self)
     }
 
     /// `GET /v1/peers/{peer}/policy`
-    public func policy(of peer: String) async throws(ControlError) -> ControlReply<ControlAPI.PeerPolicy> {
-        try await self.call(.GET, ControlPath.path(["peers", peer, "policy"]), as: ControlAPI.PeerPolicy.self)
+    public func policy(of peer: any PeerReference) async throws(ControlError) -> ControlReply<ControlAPI.PeerPolicy> {
+        try await self.call(.GET, ControlPath.path(["peers", peer.description, "policy"]), as: ControlAPI.PeerPolicy.self)
     }
 
     /// `POST /v1/peers/{peer}/ping`. A failed step is not an error.
-    public func ping(_ peer: String) async throws(ControlError) -> ControlReply<ControlAPI.PeerPing> {
-        try await self.call(.POST, ControlPath.path(["peers", peer, "ping"]), as: ControlAPI.PeerPing.self)
+    public func ping(_ peer: any PeerReference) async throws(ControlError) -> ControlReply<ControlAPI.PeerPing> {
+        try await self.call(.POST, ControlPath.path(["peers", peer.description, "ping"]), as: ControlAPI.PeerPing.self)
     }
 
-    /// `POST /v1/peers/{peer}/verification`
-    public func verify(_ peer: String, timeoutSeconds: Double? = nil) async throws(ControlError) -> ControlReply<ControlAPI.Verification> {
-        let body = try Self.json(ControlAPI.VerificationRequest(timeoutSeconds: timeoutSeconds))
-        return try await self.call(.POST, ControlPath.path(["peers", peer, "verification"]), body: body, as: ControlAPI.Verification.self)
+    /// `POST /v1/peers/{peer}/verification`: waits for the peer's user until the timeout: 2 minutes by default, at most an
+    /// hour.
+    public func verify(
+        _ peer: any PeerReference, timeout: Duration? = nil
+    ) async throws(ControlError) -> ControlReply<ControlAPI.Verification> {
+        let body = try Self.json(ControlAPI.VerificationRequest(timeout: timeout))
+        return try await self.call(
+            .POST, ControlPath.path(["peers", peer.description, "verification"]), body: body, as: ControlAPI.Verification.self)
     }
 
     /// `GET /v1/peers/{peer}/verification`
-    public func verification(of peer: String) async throws(ControlError) -> ControlReply<ControlAPI.Verification> {
-        try await self.call(.GET, ControlPath.path(["peers", peer, "verification"]), as: ControlAPI.Verification.self)
+    public func verification(of peer: any PeerReference) async throws(ControlError) -> ControlReply<ControlAPI.Verification> {
+        try await self.call(.GET, ControlPath.path(["peers", peer.description, "verification"]), as: ControlAPI.Verification.self)
     }
 
     /// `DELETE /v1/peers/{peer}/verification`: cancels the comparison, or reports that the digits differ.
     @discardableResult
-    public func endVerification(of peer: String, mismatch: Bool) async throws(ControlError) -> ControlReply<ControlAPI.Verification> {
-        let path = ControlPath.path(["peers", peer, "verification"], query: [("mismatch", mismatch ? "true" : nil)])
+    public func endVerification(
+        of peer: any PeerReference, mismatch: Bool = false
+    ) async throws(ControlError) -> ControlReply<ControlAPI.Verification> {
+        let path = ControlPath.path(["peers", peer.description, "verification"], query: [("mismatch", mismatch ? "true" : nil)])
         return try await self.call(.DELETE, path, as: ControlAPI.Verification.self)
     }
 
     /// `POST /v1/invitations`; with `wait`, answers when the invitation is decided.
+    ///
+    /// The context has at most 8 KiB. The invitation waits for the peer and its user until the timeout, at most a day. `nil` and times of 0
+    /// or less mean the daemon's setting, which is 30 s by default.
+    @discardableResult
     public func invite(
-        _ request: ControlAPI.InvitationRequest, wait: Bool
+        _ peer: any PeerReference, context: [UInt8] = [], timeout: Duration? = nil, wait: Bool = false
     ) async throws(ControlError) -> ControlReply<ControlAPI.Invitation> {
         let path = ControlPath.path(["invitations"], query: [("wait", wait ? "true" : nil)])
+        let request = ControlAPI.InvitationRequest(
+            peer: peer.description, context: context.isEmpty ? nil : Base64Bytes(context), timeout: timeout)
         return try await self.call(.POST, path, body: try Self.json(request), as: ControlAPI.Invitation.self)
     }
 
@@ -69,22 +83,24 @@ extension ControlClient {
     }
 
     /// `GET /v1/invitations/{id}`
-    public func invitation(_ id: String) async throws(ControlError) -> ControlReply<ControlAPI.Invitation> {
-        try await self.call(.GET, ControlPath.path(["invitations", id]), as: ControlAPI.Invitation.self)
+    public func invitation(_ id: InvitationID) async throws(ControlError) -> ControlReply<ControlAPI.Invitation> {
+        try await self.call(.GET, ControlPath.path(["invitations", id.description]), as: ControlAPI.Invitation.self)
     }
 
-    /// `DELETE /v1/invitations/{id}`
-    public func withdraw(_ id: String) async throws(ControlError) {
-        try await self.perform(.DELETE, ControlPath.path(["invitations", id]))
+    /// `DELETE /v1/invitations/{id}`: withdraws an outgoing invitation, and returns it.
+    @discardableResult
+    public func withdraw(_ id: InvitationID) async throws(ControlError) -> ControlReply<ControlAPI.Invitation> {
+        try await self.call(.DELETE, ControlPath.path(["invitations", id.description]), as: ControlAPI.Invitation.self)
     }
 
     /// `POST /v1/invitations/{id}/response`
+    @discardableResult
     public func respond(
-        to id: String, _ decision: ControlAPI.InvitationResponse.Decision, always: Bool? = nil
+        to id: InvitationID, _ decision: ControlAPI.InvitationResponse.Decision, always: Bool? = nil
     ) async throws(ControlError) -> ControlReply<ControlAPI.Invitation> {
         let body = try Self.json(ControlAPI.InvitationResponse(decision: .known(decision), always: always))
         return try await self.call(
-            .POST, ControlPath.path(["invitations", id, "response"]), body: body, as: ControlAPI.Invitation.self)
+            .POST, ControlPath.path(["invitations", id.description, "response"]), body: body, as: ControlAPI.Invitation.self)
     }
 
     /// `GET /v1/sessions`
@@ -93,11 +109,12 @@ extension ControlClient {
     }
 
     /// `DELETE /v1/sessions/{id}`
-    public func leave(_ id: String) async throws(ControlError) {
-        try await self.perform(.DELETE, ControlPath.path(["sessions", id]))
+    public func leave(_ id: SessionID) async throws(ControlError) {
+        try await self.perform(.DELETE, ControlPath.path(["sessions", id.description]))
     }
 
     /// `POST /v1/messages`: answers when the message is delivered to every recipient or has failed.
+    @discardableResult
     public func send(_ request: ControlAPI.MessageRequest) async throws(ControlError) -> ControlReply<ControlAPI.MessageReceipt> {
         try await self.call(.POST, ControlPath.path(["messages"]), body: try Self.json(request), as: ControlAPI.MessageReceipt.self)
     }
@@ -112,21 +129,25 @@ extension ControlClient {
     }
 
     /// `GET /v1/messages`: incoming messages, oldest first; the unread ones, or all; the ones after the `next` of an earlier answer.
+    /// At most `limit` messages, 1 to 1,000; 100 by default.
     public func messages(
-        all: Bool = false, from peer: String? = nil, in group: String? = nil, after place: String? = nil, limit: Int
+        all: Bool = false, from peer: (any PeerReference)? = nil, in group: (any GroupReference)? = nil, after place: String? = nil,
+        limit: Int? = nil
     ) async throws(ControlError) -> ControlReply<ControlAPI.MessageList> {
         let path = ControlPath.path(
             ["messages"],
             query: [
-                ("state", all ? "all" : "unread"), ("from", peer), ("group", group), ("after", place), ("limit", "\(limit)"),
+                ("state", all ? "all" : "unread"), ("from", peer?.description), ("group", group?.description), ("after", place),
+                ("limit", limit.map { "\($0)" }),
             ])
         return try await self.call(.GET, path, as: ControlAPI.MessageList.self)
     }
 
-    /// `POST /v1/messages/read`: at most 1,000 at once.
-    public func markRead(_ messages: [ControlAPI.ReadRequest.Entry]) async throws(ControlError) -> ControlReply<ControlAPI.ReadResult> {
+    /// `POST /v1/messages/read`: at most 1,000 at once. Returns the number of messages that were unread before.
+    @discardableResult
+    public func markRead(_ messages: [ControlAPI.ReadRequest.Entry]) async throws(ControlError) -> Int {
         let body = try Self.json(ControlAPI.ReadRequest(messages: messages))
-        return try await self.call(.POST, ControlPath.path(["messages", "read"]), body: body, as: ControlAPI.ReadResult.self)
+        return try await self.call(.POST, ControlPath.path(["messages", "read"]), body: body, as: ControlAPI.ReadResult.self).marked
     }
 
     /// `GET /v1/outbox`
@@ -135,8 +156,9 @@ extension ControlClient {
     }
 
     /// `DELETE /v1/outbox/{id}`: cancels a message for all recipients that have not received it.
-    public func cancelQueued(_ id: String) async throws(ControlError) -> ControlReply<ControlAPI.MessageReceipt> {
-        try await self.call(.DELETE, ControlPath.path(["outbox", id]), as: ControlAPI.MessageReceipt.self)
+    @discardableResult
+    public func cancelQueued(_ id: MessageID) async throws(ControlError) -> ControlReply<ControlAPI.MessageReceipt> {
+        try await self.call(.DELETE, ControlPath.path(["outbox", id.description]), as: ControlAPI.MessageReceipt.self)
     }
 
     /// `POST /v1/resources` with a path that the daemon opens; answers at once.
@@ -165,43 +187,51 @@ extension ControlClient {
     }
 
     /// `GET /v1/resources`: all transfers, or those of one group.
-    public func resources(in group: String? = nil) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
-        try await self.call(.GET, ControlPath.path(["resources"], query: [("group", group)]), as: ControlAPI.ResourceList.self)
+    public func resources(in group: (any GroupReference)? = nil) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
+        try await self.call(.GET, ControlPath.path(["resources"], query: [("group", group?.description)]), as: ControlAPI.ResourceList.self)
     }
 
     /// `GET /v1/resources/{id}`
-    public func resource(_ id: String) async throws(ControlError) -> ControlReply<ControlAPI.Resource> {
-        try await self.call(.GET, ControlPath.path(["resources", id]), as: ControlAPI.Resource.self)
+    public func resource(_ id: ResourceID) async throws(ControlError) -> ControlReply<ControlAPI.Resource> {
+        try await self.call(.GET, ControlPath.path(["resources", id.description]), as: ControlAPI.Resource.self)
     }
 
     /// `GET /v1/resources/{id}` with the share id of a resource that was sent to a group.
-    public func share(_ id: String) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
-        try await self.call(.GET, ControlPath.path(["resources", id]), as: ControlAPI.ResourceList.self)
+    public func share(_ id: ShareID) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
+        try await self.call(.GET, ControlPath.path(["resources", id.description]), as: ControlAPI.ResourceList.self)
     }
 
     /// `POST /v1/resources/{id}/response`
+    @discardableResult
     public func respond(
-        toOffer id: String, _ decision: ControlAPI.ResourceResponse.Decision
+        toOffer id: ResourceID, _ decision: ControlAPI.ResourceResponse.Decision
     ) async throws(ControlError) -> ControlReply<ControlAPI.Resource> {
         let body = try Self.json(ControlAPI.ResourceResponse(decision: .known(decision)))
-        return try await self.call(.POST, ControlPath.path(["resources", id, "response"]), body: body, as: ControlAPI.Resource.self)
+        return try await self.call(
+            .POST, ControlPath.path(["resources", id.description, "response"]), body: body, as: ControlAPI.Resource.self)
     }
 
     /// `GET /v1/resources/{id}/content`. A directory is returned as a tar archive, or with `asTree` in the protocol's own format.
-    public func content(of id: String, asTree: Bool = false) async throws(ControlError) -> ControlContent {
-        let path = ControlPath.path(["resources", id, "content"])
+    public func content(of id: ResourceID, asTree: Bool = false) async throws(ControlError) -> ControlContent {
+        let path = ControlPath.path(["resources", id.description, "content"])
         let accept = asTree ? ControlAPI.treeMediaType : "*/*"
         return ControlContent(response: try await self.open(.GET, path, accept: accept), client: self)
     }
 
     /// `DELETE /v1/resources/{id}/content`: drops the content from the spool and keeps the row.
-    public func dropContent(of id: String) async throws(ControlError) {
-        try await self.perform(.DELETE, ControlPath.path(["resources", id, "content"]))
+    public func dropContent(of id: ResourceID) async throws(ControlError) {
+        try await self.perform(.DELETE, ControlPath.path(["resources", id.description, "content"]))
     }
 
-    /// `DELETE /v1/resources/{id}`: cancels a transfer in progress, deletes a finished one; with a share id, all its transfers.
-    public func removeResource(_ id: String) async throws(ControlError) {
-        try await self.perform(.DELETE, ControlPath.path(["resources", id]))
+    /// `DELETE /v1/resources/{id}`: cancels a transfer in progress, deletes a finished one.
+    public func removeResource(_ id: ResourceID) async throws(ControlError) {
+        try await self.perform(.DELETE, ControlPath.path(["resources", id.description]))
+    }
+
+    /// `DELETE /v1/resources/{id}` with the share id of a resource that was sent to a group: cancels its transfers in progress, or deletes
+    /// all of them if none is in progress.
+    public func removeShare(_ id: ShareID) async throws(ControlError) {
+        try await self.perform(.DELETE, ControlPath.path(["resources", id.description]))
     }
 
     /// `GET /v1/streams`
@@ -210,14 +240,14 @@ extension ControlClient {
     }
 
     /// `GET /v1/streams/{id}`
-    public func stream(_ id: String) async throws(ControlError) -> ControlReply<ControlAPI.Stream> {
-        try await self.call(.GET, ControlPath.path(["streams", id]), as: ControlAPI.Stream.self)
+    public func stream(_ id: StreamID) async throws(ControlError) -> ControlReply<ControlAPI.Stream> {
+        try await self.call(.GET, ControlPath.path(["streams", id.description]), as: ControlAPI.Stream.self)
     }
 
     /// `DELETE /v1/streams/{id}`: aborts a stream. A receiver that has read everything but could not store it calls this before its
     /// connection ends.
-    public func abortStream(_ id: String) async throws(ControlError) {
-        try await self.perform(.DELETE, ControlPath.path(["streams", id]))
+    public func abortStream(_ id: StreamID) async throws(ControlError) {
+        try await self.perform(.DELETE, ControlPath.path(["streams", id.description]))
     }
 
     /// `GET /v1/events`: the events from now on, or the events after `since` that the daemon still has.

@@ -1,4 +1,5 @@
 import Dispatch
+public import EarshotWire
 import Glibc
 import Synchronization
 
@@ -9,10 +10,11 @@ extension ControlClient {
 
     /// `POST /v1/streams` with everything from `input` as the body; answers when the receiver has read all of it. If the task is cancelled,
     /// the stream is aborted and the call throws `cancelled`.
+    @discardableResult
     public func openStream(
-        to peer: String, name: String, from input: CInt
+        to peer: any PeerReference, name: String, from input: CInt
     ) async throws(ControlError) -> ControlReply<ControlAPI.Stream> {
-        let path = ControlPath.path(["streams"], query: [("to", peer), ("name", name)])
+        let path = ControlPath.path(["streams"], query: [("to", peer.description), ("name", name)])
         let socketPath = self.socketPath
         let json = try await Self.onThread { interruption throws(ControlError) in
             let connection = try interruption.watch(try StreamConnection(socketPath: socketPath))
@@ -23,10 +25,13 @@ extension ControlClient {
         return try Self.reply(json, to: "POST \(path)")
     }
 
-    /// `GET /v1/streams/next/content`: waits for the next stream, with this name and from this peer if given, and accepts it. If the task
-    /// is cancelled, the call throws `cancelled`.
-    public func nextStream(name: String?, from peer: String?, timeoutSeconds: UInt64?) async throws(ControlError) -> ControlStream {
-        let query = [("name", name), ("from", peer), ("timeout_seconds", timeoutSeconds.map { "\($0)" })]
+    /// `GET /v1/streams/next/content`: waits for the next stream, with this name and from this peer if given, and accepts it. The wait is
+    /// unlimited without a timeout, which is rounded up to whole seconds, at most a year. If the task is cancelled, the call throws
+    /// `cancelled`.
+    public func nextStream(
+        name: String? = nil, from peer: (any PeerReference)? = nil, timeout: Duration? = nil
+    ) async throws(ControlError) -> ControlStream {
+        let query = [("name", name), ("from", peer?.description), ("timeout_seconds", timeout.map { "\($0.wholeSeconds)" })]
         let path = ControlPath.path(["streams", "next", "content"], query: query)
         let socketPath = self.socketPath
         return try await Self.onThread { interruption throws(ControlError) in
@@ -34,7 +39,7 @@ extension ControlClient {
             try connection.send("GET", path, chunks: false)
             let answer = try Self.success(connection)
             guard answer.contentLength == nil else { throw .malformed("the daemon's answer to GET \(path) is no stream") }
-            return ControlStream(id: answer.fields["earshot-stream"], connection: connection)
+            return ControlStream(id: answer.fields["earshot-stream"].flatMap(StreamID.init), connection: connection)
         }
     }
 
@@ -105,10 +110,10 @@ final class Interruption: Sendable {
 /// Unchecked: only one caller at a time uses the connection, first the creator, then ``move(to:)``, which ends it.
 public struct ControlStream: @unchecked Sendable {
     /// The stream's id.
-    public let id: String?
+    public let id: StreamID?
     private let connection: StreamConnection
 
-    init(id: String?, connection: StreamConnection) {
+    init(id: StreamID?, connection: StreamConnection) {
         self.id = id
         self.connection = connection
     }

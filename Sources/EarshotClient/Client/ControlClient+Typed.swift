@@ -1,24 +1,25 @@
 public import EarshotCoding
+public import EarshotWire
 
 /// Messages whose bodies are values of Swift types.
 extension ControlClient {
-    /// Sends a value to a peer, in any form of naming a peer. Returns when the peer has stored the message or the delivery has failed; the
+    /// Sends a value to a peer, by its id or a name. Returns when the peer has stored the message or the delivery has failed; the
     /// receipt has the status. With `queue`, returns when this machine's daemon has stored the message, which is then queued for a peer
     /// that is away.
     ///
-    /// The message expires after the timeout of at most 86,400 seconds. The default is 10 seconds, or with `queue` the daemon's setting.
-    /// Throws ``ControlError/malformed(_:)`` if the value cannot be encoded as JSON; otherwise the errors of ``send(_:)``.
+    /// The message expires after the timeout, which is more than 0 and at most a day. The default is 10 s, or with `queue` the daemon's
+    /// setting. Throws ``ControlError/malformed(_:)`` if the value cannot be encoded as JSON; otherwise the errors of ``send(_:)``.
     @discardableResult
     public func send(
-        _ value: some TypedMessage, to peer: String, queue: Bool = false, timeoutSeconds: Double? = nil
+        _ value: some TypedMessage, to peer: any PeerReference, queue: Bool = false, timeout: Duration? = nil
     ) async throws(ControlError) -> ControlAPI.MessageReceipt {
-        try await self.send(value, to: .peers([peer]), queue: queue, timeoutSeconds: timeoutSeconds)
+        try await self.send(value, to: .peers([peer.description]), queue: queue, timeout: timeout)
     }
 
     /// Sends a value to several peers, to every connected peer, or to a group.
     @discardableResult
     public func send(
-        _ value: some TypedMessage, to recipients: ControlAPI.MessageRequest.Recipients, queue: Bool = false, timeoutSeconds: Double? = nil
+        _ value: some TypedMessage, to recipients: ControlAPI.MessageRequest.Recipients, queue: Bool = false, timeout: Duration? = nil
     ) async throws(ControlError) -> ControlAPI.MessageReceipt {
         let body: [UInt8]
         do throws(JSONProblem) {
@@ -29,7 +30,7 @@ extension ControlClient {
         return try await self.send(
             ControlAPI.MessageRequest(
                 to: recipients, body: body, contentType: type(of: value).contentType, queue: queue ? true : nil,
-                timeoutSeconds: timeoutSeconds)
+                timeout: timeout)
         ).value
     }
 
@@ -50,11 +51,11 @@ extension ControlClient {
     /// the program waits. The sequence ends only with the task. If the daemon goes away, the sequence throws a ``ControlError``; a new
     /// sequence continues where the old one ended.
     ///
-    /// The types must have different content types. With a peer or a group, in any form of naming it, only its messages are returned. The
+    /// The types must have different content types. With a peer or a group, only its messages are returned. The
     /// name is resolved to an id once, at the start.
     public func messages<each Value: TypedMessage>(
-        of types: repeat (each Value).Type, from peer: String? = nil, in group: String? = nil
+        of types: repeat (each Value).Type, from peer: (any PeerReference)? = nil, in group: (any GroupReference)? = nil
     ) -> TypedMessages {
-        TypedMessages(client: self, types: MessageTypes(repeat each types), peer: peer, group: group)
+        TypedMessages(client: self, types: MessageTypes(repeat each types), peer: peer?.description, group: group?.description)
     }
 }

@@ -2,16 +2,26 @@ import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Synchronization
 
 /// A client of the control API on the daemon's Unix socket. The API's document is `earshotd/OpenAPI/openapi.json`.
 ///
 /// `ControlClient+Calls.swift` has one function per call. A call that only reads fails after `patience` without an answer. The other calls
 /// have no timeout, since several of them wait for a user or another machine: to stop one, cancel its task.
-/// ``with(socketPath:patience:onUnreadable:_:)`` creates the client and closes its connections at the end.
+///
+/// A client is a handle: copies share its connections, which open when they are needed. ``shutdown()`` closes them, and so does the end of
+/// the last copy. ``with(socketPath:patience:onUnreadable:_:)`` creates a client for one piece of work, and closes its connections before
+/// it returns.
+///
+/// ```swift
+/// let client = ControlClient()
+/// print(try await client.status().name)
+/// await client.shutdown()
+/// ```
 public struct ControlClient: Sendable {
     /// The path of the daemon's socket.
     public let socketPath: String
-    private let http: HTTPClient
+    private let connections: Connections
 
     /// The most bytes of an answer that is not a stream: enough for a page of messages.
     static let answerLimit = 256 * 1024 * 1024
@@ -27,40 +37,75 @@ public struct ControlClient: Sendable {
 
     private let onUnreadable: @Sendable (String) -> Void
 
-    private init(socketPath: String, patience: Duration, http: HTTPClient, onUnreadable: @escaping @Sendable (String) -> Void) {
+    /// Creates a client of the daemon at the socket. Connects at the first call, not here.
+    ///
+    /// - Parameters:
+    ///   - socketPath: The daemon's socket, at most 107 bytes; see ``ControlSocket/path(given:)``.
+    ///   - patience: The longest time for the answer to a call that only reads.
+    ///   - onUnreadable: Called for each part of an answer that the client cannot read and leaves out. The text may quote a peer.
+    public init(
+        socketPath: String = ControlSocket.path(given: nil), patience: Duration = Self.patience,
+        onUnreadable: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
         self.socketPath = socketPath
         self.patience = patience
-        self.http = http
+        self.connections = Connections()
         self.onUnreadable = onUnreadable
     }
 
-    /// Calls `body` with a client of the daemon at the socket, and closes its connections afterwards.
-    ///
-    /// `onUnreadable` is called for each part of an answer that the client cannot read and leaves out. The text may quote a peer.
+    /// Closes the connections of this client and all its copies. Pending calls fail, and later ones throw
+    /// ``ControlError/unreachable(path:reason:code:)``. Does not affect streams of bytes, which have connections of their own.
+    public func shutdown() async { await self.connections.close() }
+
+    /// Calls `body` with a client of the daemon at the socket, and closes its connections afterwards. The parameters are the same as for
+    /// ``init(socketPath:patience:onUnreadable:)``.
     public static func with<Result: Sendable>(
         socketPath: String = ControlSocket.path(given: nil), patience: Duration = Self.patience,
         onUnreadable: @escaping @Sendable (String) -> Void = { _ in },
         _ body: (ControlClient) async throws -> Result
     ) async throws -> Result {
-        var configuration = HTTPClient.Configuration()
-        configuration.httpVersion = .http1Only
-        configuration.redirectConfiguration = .disallow
-        // An absent daemon is reported at once, instead of after ten seconds of attempts.
-        configuration.connectionPool.retryConnectionEstablishment = false
-        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connectionLimit
-        configuration.http1_1ConnectionDebugInitializer = { channel in
-            channel.eventLoop.makeCompletedFuture {
-                try channel.pipeline.syncOperations.addHandler(AnswerDecidesHandler(), position: .first)
-            }
-        }
-        let http = HTTPClient(eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), configuration: configuration)
+        let client = ControlClient(socketPath: socketPath, patience: patience, onUnreadable: onUnreadable)
         do {
-            let result = try await body(ControlClient(socketPath: socketPath, patience: patience, http: http, onUnreadable: onUnreadable))
-            try? await http.shutdown()
+            let result = try await body(client)
+            await client.shutdown()
             return result
         } catch {
-            try? await http.shutdown()
+            await client.shutdown()
             throw error
+        }
+    }
+
+    /// The HTTP client, which must be shut down.
+    private final class Connections: Sendable {
+        let http: HTTPClient
+        private let isClosed = Atomic(false)
+
+        init() {
+            self.http = HTTPClient(
+                eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), configuration: Self.configuration)
+        }
+
+        func close() async {
+            if !self.isClosed.exchange(true, ordering: .relaxed) { try? await self.http.shutdown() }
+        }
+
+        deinit {
+            if !self.isClosed.load(ordering: .relaxed) { self.http.shutdown { _ in } }
+        }
+
+        private static var configuration: HTTPClient.Configuration {
+            var configuration = HTTPClient.Configuration()
+            configuration.httpVersion = .http1Only
+            configuration.redirectConfiguration = .disallow
+            // An absent daemon is reported at once, instead of after ten seconds of attempts.
+            configuration.connectionPool.retryConnectionEstablishment = false
+            configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = ControlClient.connectionLimit
+            configuration.http1_1ConnectionDebugInitializer = { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(AnswerDecidesHandler(), position: .first)
+                }
+            }
+            return configuration
         }
     }
 
@@ -101,7 +146,7 @@ public struct ControlClient: Sendable {
         }
         let response: HTTPClientResponse
         do {
-            response = try await self.http.execute(request, deadline: limit.map { .now() + TimeAmount($0) } ?? .distantFuture)
+            response = try await self.connections.http.execute(request, deadline: limit.map { .now() + TimeAmount($0) } ?? .distantFuture)
         } catch {
             throw self.failure(error, answered: false)
         }
@@ -184,6 +229,8 @@ public struct ControlClient: Sendable {
         case let error as IOError where !answered:
             return .unreachable(path: self.socketPath, reason: SystemError.reason(error.errnoCode), code: error.errnoCode)
         case let error as IOError: return .lost(path: self.socketPath, reason: SystemError.reason(error.errnoCode))
+        case let error as HTTPClientError where error == .alreadyShutdown:
+            return .unreachable(path: self.socketPath, reason: "the client was shut down", code: nil)
         case is SocketAddressError:
             return .unreachable(path: self.socketPath, reason: "the path is too long for a socket", code: nil)
         // An answer that breaks off comes from a daemon that was killed.

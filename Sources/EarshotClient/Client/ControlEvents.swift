@@ -6,7 +6,7 @@ import NIOHTTP1
 /// it has this value.
 ///
 /// ```swift
-/// for try await event in try await client.events() { print(event.value.type) }
+/// for try await event in try await client.events() { print(event.type) }
 /// ```
 ///
 /// An unreadable event does not end the stream: it is returned as an event of unknown type, with its unreadable parts. Missed events are

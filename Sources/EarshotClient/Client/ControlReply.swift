@@ -1,4 +1,11 @@
 /// An answer of the daemon: its value, and its JSON as received, including parts that this version does not know.
+///
+/// The properties of the value are also properties of the reply:
+///
+/// ```swift
+/// print(try await client.status().name)
+/// ```
+@dynamicMemberLookup
 public struct ControlReply<Value: Sendable>: Sendable {
     /// The decoded value.
     public let value: Value
@@ -13,6 +20,9 @@ public struct ControlReply<Value: Sendable>: Sendable {
         self.json = json
         self.unreadable = unreadable
     }
+
+    /// A property of the value.
+    public subscript<Property>(dynamicMember path: KeyPath<Value, Property>) -> Property { self.value[keyPath: path] }
 
     /// Returns the reply if it is wholly readable. For callers that would mistake an unreadable part for an absent one, such as the outcome
     /// of something that they have just started.

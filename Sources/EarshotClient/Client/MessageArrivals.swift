@@ -1,4 +1,5 @@
 package import EarshotCoding
+package import EarshotWire
 
 /// Notifies a reader of messages of arrivals, until it is released.
 package final class MessageArrivals: Sendable {
@@ -8,8 +9,8 @@ package final class MessageArrivals: Sendable {
     private static let limit = 64
 
     /// The ids of the wanted peer and group: a name may become ambiguous, or mean another peer, while a reader waits.
-    package let peer: String?
-    package let group: String?
+    package let peer: PeerID?
+    package let group: GroupID?
     /// Ends with ``end()``, or with an error if the daemon goes away.
     package let stream: AsyncThrowingStream<Arrival, any Error>
     private let continuation: AsyncThrowingStream<Arrival, any Error>.Continuation

@@ -1,9 +1,10 @@
 import EarshotCoding
+public import EarshotWire
 
 /// The progress of a transfer: see ``ControlClient/progress(of:)``. Each iterator belongs to one reader and starts with the current state.
 public struct ResourceProgress: AsyncSequence, Sendable {
     let client: ControlClient
-    let id: String
+    let id: ResourceID
 
     /// Returns a reader.
     public func makeAsyncIterator() -> AsyncIterator {
@@ -46,16 +47,16 @@ extension ControlClient {
     /// transfer continues: ``removeResource(_:)`` cancels it. The sequence throws a ``ControlError``: a problem with the code `not-found`
     /// if the transfer does not exist or was deleted before its end could be read; the errors of ``events(since:epoch:)`` if the daemon
     /// goes away.
-    public func progress(of id: String) -> ResourceProgress { ResourceProgress(client: self, id: id) }
+    public func progress(of id: ResourceID) -> ResourceProgress { ResourceProgress(client: self, id: id) }
 }
 
 /// A transfer of the daemon.
 private struct DaemonTransfer: TransferSource {
     let client: ControlClient
-    let id: String
+    let id: ResourceID
     private var events: ControlEvents.AsyncIterator?
 
-    init(client: ControlClient, id: String) {
+    init(client: ControlClient, id: ResourceID) {
         self.client = client
         self.id = id
     }

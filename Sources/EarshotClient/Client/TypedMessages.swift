@@ -1,4 +1,5 @@
 public import EarshotCoding
+public import EarshotWire
 
 /// A received message with its decoded body.
 public struct TypedMessageReceived: Sendable {
@@ -7,8 +8,8 @@ public struct TypedMessageReceived: Sendable {
     /// The body as one of the requested types; or its bytes, with the reason.
     public let content: TypedContent
 
-    /// The message's id: a UUID in lower case, unique for each sender.
-    public var id: String { self.message.id }
+    /// The message's id, unique for each sender.
+    public var id: MessageID { self.message.id }
     /// The sender.
     public var sender: ControlAPI.Message.Sender { self.message.sender }
 }
@@ -58,7 +59,7 @@ private struct DaemonMessages: MessageSource {
 
     mutating func begin() async throws {
         let arrivals = try await MessageArrivals(self.client, from: self.peer, in: self.group)
-        (self.peer, self.group) = (arrivals.peer, arrivals.group)
+        (self.peer, self.group) = (arrivals.peer?.description, arrivals.group?.description)
         self.arrived = arrivals.stream.makeAsyncIterator()
         self.arrivals = arrivals
     }

@@ -1,4 +1,5 @@
 package import EarshotCoding
+import EarshotWire
 package import NIOCore
 
 /// Reads bodies of `POST /v1/messages`, and its lines with NDJSON. Plain JSON is read without a decoder, which takes all other JSON.
@@ -27,7 +28,7 @@ package struct MessageRequestReader: Sendable {
         var body: [UInt8]?
         var contentType: String?
         var mode: ControlAPI.Message.Mode?
-        var messageID: String?
+        var messageID: MessageID?
         var queue: Bool?
 
         /// `nil` if both `to` and `group` are given, or neither; the decoder reports the fault.
@@ -69,7 +70,7 @@ package struct MessageRequestReader: Sendable {
             fields.mode = json.string().flatMap { ControlAPI.Message.Mode(rawValue: String(decoding: $0, as: UTF8.self)) }
             return fields.mode != nil
         } else if key.elementsEqual("message_id".utf8), fields.messageID == nil {
-            fields.messageID = json.string().map { String(decoding: $0, as: UTF8.self) }
+            fields.messageID = json.string().flatMap { MessageID(String(decoding: $0, as: UTF8.self)) }
             return fields.messageID != nil
         } else if key.elementsEqual("queue".utf8), fields.queue == nil {
             fields.queue = json.bool()

@@ -1,3 +1,4 @@
+public import EarshotWire
 public import FoundationEssentials
 
 extension ControlAPI {
@@ -39,7 +40,7 @@ extension ControlAPI {
         /// With `invitation.*`.
         @ReadableValue public var invitation: Invitation?
         /// With `verification.changed`: the peer's id.
-        public let peerID: String?
+        @ReadableValue public var peerID: PeerID?
         /// With `verification.changed`.
         @ReadableValue public var verification: Verification?
         /// With `session.changed`.
@@ -49,7 +50,7 @@ extension ControlAPI {
         /// With `message.received`.
         @ReadableValue public var message: Message?
         /// With `message.status`.
-        public let messageID: String?
+        @ReadableValue public var messageID: MessageID?
         /// With `message.status`.
         @ReadableValue public var recipient: Recipient?
         /// With `resource.*`: the whole row.
@@ -61,7 +62,7 @@ extension ControlAPI {
         /// With `group.changed`.
         @ReadableValue public var group: Group?
         /// With `group.left`.
-        public let groupID: String?
+        @ReadableValue public var groupID: GroupID?
         /// With `group.left`: `left`, `removed` or `dissolved`.
         public let reason: String?
         /// With `settings.reloaded`: the settings with a new value, such as `peer.name`.
@@ -76,9 +77,9 @@ extension ControlAPI {
         /// Creates a value from its parts.
         public init(
             epoch: String, seq: UInt64, time: Date?, type: Tolerant<Kind>, peer: Peer? = nil, invitation: Invitation? = nil,
-            peerID: String? = nil, verification: Verification? = nil, session: Session? = nil, ended: Bool? = nil, message: Message? = nil,
-            messageID: String? = nil, recipient: Recipient? = nil, resource: Resource? = nil, stream: Stream? = nil,
-            discovery: Discovery? = nil, group: Group? = nil, groupID: String? = nil, reason: String? = nil, changed: [String]? = nil,
+            peerID: PeerID? = nil, verification: Verification? = nil, session: Session? = nil, ended: Bool? = nil, message: Message? = nil,
+            messageID: MessageID? = nil, recipient: Recipient? = nil, resource: Resource? = nil, stream: Stream? = nil,
+            discovery: Discovery? = nil, group: Group? = nil, groupID: GroupID? = nil, reason: String? = nil, changed: [String]? = nil,
             needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
         ) {
             self.epoch = epoch
@@ -87,18 +88,18 @@ extension ControlAPI {
             self.type = type
             self._peer = ReadableValue(peer)
             self._invitation = ReadableValue(invitation)
-            self.peerID = peerID
+            self._peerID = ReadableValue(peerID)
             self._verification = ReadableValue(verification)
             self._session = ReadableValue(session)
             self.ended = ended
             self._message = ReadableValue(message)
-            self.messageID = messageID
+            self._messageID = ReadableValue(messageID)
             self._recipient = ReadableValue(recipient)
             self._resource = ReadableValue(resource)
             self._stream = ReadableValue(stream)
             self._discovery = ReadableValue(discovery)
             self._group = ReadableValue(group)
-            self.groupID = groupID
+            self._groupID = ReadableValue(groupID)
             self.reason = reason
             self.changed = changed
             self.needsRestart = needsRestart

@@ -1,3 +1,4 @@
+public import EarshotWire
 public import FoundationEssentials
 
 extension ControlAPI {
@@ -14,11 +15,11 @@ extension ControlAPI {
         }
 
         /// The group's id: a UUID in lower case, the same on every member's machine.
-        public let id: String
+        public let id: GroupID
         /// The group's name, untrusted.
         public let name: String
         /// The creator's peer id.
-        public let creator: String
+        public let creator: PeerID
         /// Whether only the creator can invite others.
         public let closed: Bool
         /// Whether members may connect without TLS.
@@ -36,7 +37,7 @@ extension ControlAPI {
 
         /// Creates a value from its parts.
         public init(
-            id: String, name: String, creator: String, closed: Bool, unprotected: Bool, state: Tolerant<State>, role: Tolerant<Role>,
+            id: GroupID, name: String, creator: PeerID, closed: Bool, unprotected: Bool, state: Tolerant<State>, role: Tolerant<Role>,
             members: [GroupMember], removalsLeft: Int? = nil, createdAt: Date
         ) {
             self.id = id
@@ -67,7 +68,7 @@ extension ControlAPI {
         }
 
         /// The member's peer id: 52 characters of base32.
-        public let peerID: String
+        public let peerID: PeerID
         /// The member's display name, untrusted.
         public let name: String
         /// Whether the member is connected; this machine always is.
@@ -77,10 +78,10 @@ extension ControlAPI {
         /// The time of joining, by the member's clock.
         @ReadableTime public var joinedAt: Date?
         /// The inviter's peer id.
-        public let invitedBy: String
+        public let invitedBy: PeerID
 
         /// Creates a value from its parts.
-        public init(peerID: String, name: String, state: Tolerant<State>, error: Failure? = nil, joinedAt: Date, invitedBy: String) {
+        public init(peerID: PeerID, name: String, state: Tolerant<State>, error: Failure? = nil, joinedAt: Date, invitedBy: PeerID) {
             self.peerID = peerID
             self.name = name
             self.state = state
@@ -100,16 +101,16 @@ extension ControlAPI {
     /// A reference to a group, with its name at that time.
     public struct GroupLabel: Codable, Hashable, Sendable {
         /// The group's id: a UUID in lower case.
-        public let id: String
+        public let id: GroupID
         /// The group's name, untrusted.
         public let name: String
         /// With an invitation: the creator's peer id.
-        public let creator: String?
+        public let creator: PeerID?
         /// With an invitation: the number of members.
         public let members: Int?
 
         /// Creates a value from its parts.
-        public init(id: String, name: String, creator: String? = nil, members: Int? = nil) {
+        public init(id: GroupID, name: String, creator: PeerID? = nil, members: Int? = nil) {
             self.id = id
             self.name = name
             self.creator = creator
@@ -176,14 +177,14 @@ extension ControlAPI {
         public let peers: [String]
         /// The context, at most 8 KiB.
         public let context: Base64Bytes?
-        /// The timeout in seconds; 0 or less means the default of 30.
+        /// The timeout in seconds, at most 86,400; 0 or less means the default of 30.
         public let timeoutSeconds: Double?
 
         /// Creates a value from its parts.
-        public init(peers: [String], context: Base64Bytes? = nil, timeoutSeconds: Double? = nil) {
+        public init(peers: [String], context: Base64Bytes? = nil, timeout: Duration? = nil) {
             self.peers = peers
             self.context = context
-            self.timeoutSeconds = timeoutSeconds
+            self.timeoutSeconds = timeout?.seconds
         }
 
         private enum CodingKeys: String, CodingKey {

@@ -1,3 +1,4 @@
+public import EarshotWire
 public import FoundationEssentials
 
 extension ControlAPI {
@@ -14,11 +15,11 @@ extension ControlAPI {
         }
 
         /// The invitation's id: a UUID in lower case.
-        public let id: String
+        public let id: InvitationID
         /// The direction; this machine sends `outgoing` invitations.
         public let direction: Tolerant<Direction>
         /// The other peer's id.
-        public let peerID: String
+        public let peerID: PeerID
         /// The other peer's display name, untrusted.
         public let peerName: String
         /// The inviter's context: opaque bytes, at most 8 KiB, untrusted.
@@ -32,14 +33,15 @@ extension ControlAPI {
         /// When the invitation times out.
         @ReadableTime public var expiresAt: Date?
         /// The session that resulted from the invitation.
-        public let sessionID: String?
+        public let sessionID: SessionID?
         /// The group of the invitation; `nil` for an invitation to a session of two.
         @ExplicitNull public var group: GroupLabel?
 
         /// Creates a value from its parts.
         public init(
-            id: String, direction: Tolerant<Direction>, peerID: String, peerName: String, context: Base64Bytes, state: Tolerant<State>,
-            error: Failure? = nil, createdAt: Date, expiresAt: Date, sessionID: String? = nil, group: GroupLabel? = nil
+            id: InvitationID, direction: Tolerant<Direction>, peerID: PeerID, peerName: String, context: Base64Bytes,
+            state: Tolerant<State>,
+            error: Failure? = nil, createdAt: Date, expiresAt: Date, sessionID: SessionID? = nil, group: GroupLabel? = nil
         ) {
             self.id = id
             self.direction = direction
@@ -87,14 +89,14 @@ extension ControlAPI {
         public let peer: String
         /// The context, at most 8 KiB.
         public let context: Base64Bytes?
-        /// The timeout in seconds; 0 or less means the default of 30.
+        /// The timeout in seconds, at most 86,400; 0 or less means the default of 30.
         public let timeoutSeconds: Double?
 
         /// Creates a value from its parts.
-        public init(peer: String, context: Base64Bytes? = nil, timeoutSeconds: Double? = nil) {
+        public init(peer: String, context: Base64Bytes? = nil, timeout: Duration? = nil) {
             self.peer = peer
             self.context = context
-            self.timeoutSeconds = timeoutSeconds
+            self.timeoutSeconds = timeout?.seconds
         }
 
         private enum CodingKeys: String, CodingKey {

@@ -1,3 +1,4 @@
+public import EarshotWire
 public import FoundationEssentials
 
 extension ControlAPI {
@@ -18,12 +19,12 @@ extension ControlAPI {
         /// The sender of a message.
         public struct Sender: Codable, Hashable, Sendable {
             /// The sender's peer id: 52 characters of base32.
-            public let id: String
+            public let id: PeerID
             /// The sender's display name, untrusted.
             public let name: String
 
             /// Creates a value from its parts.
-            public init(id: String, name: String) {
+            public init(id: PeerID, name: String) {
                 self.id = id
                 self.name = name
             }
@@ -34,13 +35,13 @@ extension ControlAPI {
         }
 
         /// The message's id: a UUID in lower case.
-        public let id: String
+        public let id: MessageID
         /// The direction; `incoming` messages were sent to this machine.
         public let direction: Tolerant<Direction>
         /// The sender; `from` in JSON.
         public let sender: Sender
         /// The recipients' peer ids, for an outgoing message.
-        public let to: [String]?
+        public let to: [PeerID]?
         /// The body, untrusted; `body` or `body_base64` in JSON, see `BodyCoding`.
         public let body: [UInt8]
         /// The content type that the sender gave, untrusted.
@@ -62,7 +63,7 @@ extension ControlAPI {
 
         /// Creates a value from its parts.
         public init(
-            id: String, direction: Tolerant<Direction>, sender: Sender, to: [String]? = nil, body: [UInt8], contentType: String,
+            id: MessageID, direction: Tolerant<Direction>, sender: Sender, to: [PeerID]? = nil, body: [UInt8], contentType: String,
             mode: Tolerant<Mode>, sentAt: Date, receivedAt: Date? = nil, state: Tolerant<State>, recipients: [Recipient]? = nil,
             group: GroupLabel? = nil
         ) {
@@ -95,10 +96,10 @@ extension ControlAPI {
         /// Decodes either form of the body.
         public init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
-            self.id = try container.decode(String.self, forKey: .id)
+            self.id = try container.decode(MessageID.self, forKey: .id)
             self.direction = try container.decode(Tolerant<Direction>.self, forKey: .direction)
             self.sender = try container.decode(Sender.self, forKey: .sender)
-            self.to = try container.decodeIfPresent([String].self, forKey: .to)
+            self.to = try container.decodeIfPresent([PeerID].self, forKey: .to)
             self.body = try BodyCoding.decode(text: .body, base64: .bodyBase64, in: container).bytes
             self.contentType = try container.decode(String.self, forKey: .contentType)
             self.mode = try container.decode(Tolerant<Mode>.self, forKey: .mode)

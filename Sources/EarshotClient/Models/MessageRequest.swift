@@ -1,3 +1,5 @@
+public import EarshotWire
+
 extension ControlAPI {
     /// The body of `POST /v1/messages`.
     public struct MessageRequest: Hashable, Sendable {
@@ -9,6 +11,12 @@ extension ControlAPI {
             case all
             /// All other members of a group, in any form of naming a group; `group` instead of `to` in JSON.
             case group(String)
+
+            /// The peers with these ids.
+            public static func peers(_ ids: [PeerID]) -> Self { .peers(ids.map(\.description)) }
+
+            /// All other members of the group with this id.
+            public static func group(_ id: GroupID) -> Self { .group(id.description) }
         }
 
         /// The recipients.
@@ -20,16 +28,16 @@ extension ControlAPI {
         /// The delivery mode; by default `reliable`.
         public let mode: Tolerant<Message.Mode>
         /// The caller's own id, for safe retries.
-        public let messageID: String?
+        public let messageID: MessageID?
         /// Whether the message is queued for a peer that is away.
         public let queue: Bool?
-        /// The timeout in seconds.
+        /// The timeout in seconds, more than 0 and at most 86,400.
         public let timeoutSeconds: Double?
 
         /// Creates a request from its parts.
         public init(
-            to: Recipients, body: [UInt8], contentType: String, mode: Message.Mode = .reliable, messageID: String? = nil,
-            queue: Bool? = nil, timeoutSeconds: Double? = nil
+            to: Recipients, body: [UInt8], contentType: String, mode: Message.Mode = .reliable, messageID: MessageID? = nil,
+            queue: Bool? = nil, timeout: Duration? = nil
         ) {
             self.to = to
             self.body = body
@@ -37,7 +45,7 @@ extension ControlAPI {
             self.mode = .known(mode)
             self.messageID = messageID
             self.queue = queue
-            self.timeoutSeconds = timeoutSeconds
+            self.timeoutSeconds = timeout?.seconds
         }
     }
 }
@@ -69,7 +77,7 @@ extension ControlAPI.MessageRequest: Codable {
         self.contentType =
             try container.decodeIfPresent(String.self, forKey: .contentType) ?? (body.isText ? BodyCoding.textType : BodyCoding.binaryType)
         self.mode = try container.decodeIfPresent(Tolerant<ControlAPI.Message.Mode>.self, forKey: .mode) ?? .known(.reliable)
-        self.messageID = try container.decodeIfPresent(String.self, forKey: .messageID)
+        self.messageID = try container.decodeIfPresent(MessageID.self, forKey: .messageID)
         self.queue = try container.decodeIfPresent(Bool.self, forKey: .queue)
         self.timeoutSeconds = try container.decodeIfPresent(Double.self, forKey: .timeoutSeconds)
     }

@@ -1,3 +1,5 @@
+public import EarshotWire
+
 extension ControlAPI {
     /// The status of a message at one recipient.
     public enum DeliveryStatus: String, Hashable, Sendable, CaseIterable {
@@ -12,14 +14,14 @@ extension ControlAPI {
     /// A recipient of an outgoing message.
     public struct Recipient: Codable, Hashable, Sendable {
         /// The recipient's peer id: 52 characters of base32.
-        public let peerID: String
+        public let peerID: PeerID
         /// The status of the message at the recipient.
         public let status: Tolerant<DeliveryStatus>
         /// Why the delivery failed.
         @ReadableValue public var error: Failure?
 
         /// Creates a value from its parts.
-        public init(peerID: String, status: Tolerant<DeliveryStatus>, error: Failure? = nil) {
+        public init(peerID: PeerID, status: Tolerant<DeliveryStatus>, error: Failure? = nil) {
             self.peerID = peerID
             self.status = status
             self._error = ReadableValue(error)
@@ -34,12 +36,12 @@ extension ControlAPI {
     /// The answer of `POST /v1/messages`: the status at every recipient.
     public struct MessageReceipt: Codable, Hashable, Sendable {
         /// The message's id: a UUID in lower case.
-        public let messageID: String
+        public let messageID: MessageID
         /// The recipients, in the order of the request.
         public let recipients: [Recipient]
 
         /// Creates a value from its parts.
-        public init(messageID: String, recipients: [Recipient]) {
+        public init(messageID: MessageID, recipients: [Recipient]) {
             self.messageID = messageID
             self.recipients = recipients
         }

@@ -1,3 +1,4 @@
+public import EarshotWire
 public import FoundationEssentials
 
 extension ControlAPI {
@@ -15,7 +16,7 @@ extension ControlAPI {
     /// A queued message without its body, which `GET /v1/messages/{id}` returns.
     public struct OutboxMessage: Codable, Hashable, Sendable {
         /// The message's id: a UUID in lower case.
-        public let messageID: String
+        public let messageID: MessageID
         /// The content type that the sender gave.
         public let contentType: String
         /// The body's size in bytes.
@@ -31,7 +32,7 @@ extension ControlAPI {
 
         /// Creates a value from its parts.
         public init(
-            messageID: String, contentType: String, size: Int, recipients: [Recipient], group: GroupLabel? = nil, sentAt: Date?,
+            messageID: MessageID, contentType: String, size: Int, recipients: [Recipient], group: GroupLabel? = nil, sentAt: Date?,
             expiresAt: Date?
         ) {
             self.messageID = messageID

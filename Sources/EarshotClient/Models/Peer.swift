@@ -1,3 +1,4 @@
+public import EarshotWire
 public import FoundationEssentials
 
 extension ControlAPI {
@@ -10,7 +11,7 @@ extension ControlAPI {
         }
 
         /// The peer's id: 52 characters of base32.
-        public let id: String
+        public let id: PeerID
         /// The display name, untrusted and not unique.
         public let name: String
         /// Whether the peer is present, as far as the daemon knows.
@@ -39,7 +40,7 @@ extension ControlAPI {
         public let verified: Tolerant<Verified>?
         /// Another peer with the same name: a known peer, so that the name is ambiguous, or otherwise a stranger that uses the name of a
         /// known peer.
-        public let nameConflict: String?
+        public let nameConflict: PeerID?
         /// When the peer was first seen.
         @ReadableTime public var firstSeen: Date?
         /// When the peer was last seen.
@@ -47,10 +48,10 @@ extension ControlAPI {
 
         /// Creates a value from its parts.
         public init(
-            id: String, name: String, presence: Tolerant<Presence>, state: Tolerant<MemberState>, trust: Tolerant<Trust>,
+            id: PeerID, name: String, presence: Tolerant<Presence>, state: Tolerant<MemberState>, trust: Tolerant<Trust>,
             protection: Tolerant<Protection>? = nil, proven: Bool, addresses: [String], discoveryInfo: [String: String],
             sources: [String], error: Failure? = nil, trustSource: Tolerant<TrustSource>? = nil, trustExpiresAt: Date? = nil,
-            verified: Tolerant<Verified>? = nil, nameConflict: String? = nil, firstSeen: Date, lastSeen: Date
+            verified: Tolerant<Verified>? = nil, nameConflict: PeerID? = nil, firstSeen: Date, lastSeen: Date
         ) {
             self.id = id
             self.name = name
@@ -103,15 +104,15 @@ extension ControlAPI {
     public struct TrustRequest: Codable, Hashable, Sendable {
         /// The new trust in the peer.
         public let trust: Tolerant<Trust>
-        /// How long the trust lasts; `nil` for permanent trust.
+        /// How long the trust lasts, in seconds; `nil` for permanent trust.
         public let forSeconds: Double?
         /// When the trust expires, instead of how long it lasts.
         public let expiresAt: Date?
 
         /// Creates a value from its parts.
-        public init(trust: Tolerant<Trust>, forSeconds: Double? = nil, expiresAt: Date? = nil) {
+        public init(trust: Tolerant<Trust>, lasting time: Duration? = nil, expiresAt: Date? = nil) {
             self.trust = trust
-            self.forSeconds = forSeconds
+            self.forSeconds = time?.seconds
             self.expiresAt = expiresAt
         }
 

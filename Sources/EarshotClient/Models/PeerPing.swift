@@ -1,3 +1,5 @@
+public import EarshotWire
+
 extension ControlAPI {
     /// The answer of `POST /v1/peers/{peer}/ping`: the steps up to the peer's answer.
     public struct PeerPing: Codable, Hashable, Sendable {
@@ -40,7 +42,7 @@ extension ControlAPI {
         }
 
         /// The peer's id.
-        public let peerID: String
+        public let peerID: PeerID
         /// The peer's display name, untrusted.
         public let peerName: String
         /// The connection on which the peer answered; `nil` without an answer.
@@ -52,7 +54,7 @@ extension ControlAPI {
 
         /// Creates a value from its parts.
         public init(
-            peerID: String, peerName: String, connection: Tolerant<Connection>? = nil, roundTripMilliseconds: Double? = nil, steps: [Step]
+            peerID: PeerID, peerName: String, connection: Tolerant<Connection>? = nil, roundTripMilliseconds: Double? = nil, steps: [Step]
         ) {
             self.peerID = peerID
             self.peerName = peerName

@@ -1,10 +1,11 @@
+public import EarshotWire
 public import FoundationEssentials
 
 extension ControlAPI {
     /// The rules for one peer: the answer of `GET /v1/peers/{peer}/policy`.
     public struct PeerPolicy: Codable, Hashable, Sendable {
         /// The peer's id.
-        public let peerID: String
+        public let peerID: PeerID
         /// The peer's display name, untrusted.
         public let peerName: String
         /// The trust in the peer.
@@ -20,7 +21,7 @@ extension ControlAPI {
 
         /// Creates a value from its parts.
         public init(
-            peerID: String, peerName: String, trust: Tolerant<Trust>, trustSource: Tolerant<TrustSource>? = nil,
+            peerID: PeerID, peerName: String, trust: Tolerant<Trust>, trustSource: Tolerant<TrustSource>? = nil,
             trustExpiresAt: Date? = nil,
             verified: Tolerant<Verified>? = nil, decisions: [PolicyDecision]
         ) {

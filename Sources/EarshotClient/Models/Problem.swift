@@ -1,3 +1,5 @@
+public import EarshotWire
+
 extension ControlAPI {
     /// An error of the API: problem details (RFC 9457) with a stable code.
     public struct Problem: Codable, Hashable, Sendable {
@@ -41,12 +43,12 @@ extension ControlAPI {
     /// A peer that an ambiguous name may mean.
     public struct Candidate: Codable, Hashable, Sendable {
         /// The peer's id: 52 characters of base32.
-        public let id: String
+        public let id: PeerID
         /// The peer's display name, untrusted.
         public let name: String
 
         /// Creates a value from its parts.
-        public init(id: String, name: String) {
+        public init(id: PeerID, name: String) {
             self.id = id
             self.name = name
         }

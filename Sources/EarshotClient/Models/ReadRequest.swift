@@ -1,17 +1,19 @@
+public import EarshotWire
+
 extension ControlAPI {
     /// The body of `POST /v1/messages/read`: received messages to mark as read.
     public struct ReadRequest: Codable, Hashable, Sendable {
         /// A message to mark as read.
         public struct Entry: Codable, Hashable, Sendable {
             /// The message's id.
-            public let id: String
+            public let id: MessageID
             /// The sender, in any form of naming a peer; needed only if two senders used the id.
             public let from: String?
 
             /// Creates a value from its parts.
-            public init(id: String, from: String? = nil) {
+            public init(id: MessageID, from: (any PeerReference)? = nil) {
                 self.id = id
-                self.from = from
+                self.from = from?.description
             }
         }
 

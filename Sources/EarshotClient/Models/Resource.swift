@@ -1,3 +1,4 @@
+public import EarshotWire
 public import FoundationEssentials
 
 extension ControlAPI {
@@ -26,17 +27,17 @@ extension ControlAPI {
         }
 
         /// The transfer's id: a UUID in lower case.
-        public let id: String
+        public let id: ResourceID
         /// The direction; `incoming` transfers flow to this machine.
         public let direction: Tolerant<Direction>
         /// The other peer's id.
-        public let peerID: String
+        public let peerID: PeerID
         /// The other peer's display name, untrusted.
         public let peerName: String
         /// The group of the transfer; `nil` in a session of two.
         @ExplicitNull public var group: GroupLabel?
         /// At the sender of a file to a group: the id that its transfers to all members share.
-        public let shareID: String?
+        public let shareID: ShareID?
         /// The name that the sender gave, untrusted; must be checked before it is used as a path.
         public let name: String
         /// The kind of resource.
@@ -68,10 +69,10 @@ extension ControlAPI {
 
         /// Creates a value from its parts.
         public init(
-            id: String, direction: Tolerant<Direction>, peerID: String, peerName: String, name: String, kind: Tolerant<Kind>,
+            id: ResourceID, direction: Tolerant<Direction>, peerID: PeerID, peerName: String, name: String, kind: Tolerant<Kind>,
             size: UInt64, transferred: UInt64, bytesPerSecond: UInt64, secondsLeft: UInt64? = nil, state: Tolerant<State>,
             digest: String? = nil, path: String? = nil, error: Failure? = nil, createdAt: Date, completedAt: Date? = nil,
-            inSpool: Bool? = nil, queued: Bool? = nil, group: GroupLabel? = nil, shareID: String? = nil
+            inSpool: Bool? = nil, queued: Bool? = nil, group: GroupLabel? = nil, shareID: ShareID? = nil
         ) {
             self.id = id
             self.direction = direction
@@ -157,6 +158,12 @@ extension ControlAPI {
         /// All other members of a group, in any form of naming a group.
         case group(String)
 
+        /// The peer with this id.
+        public static func peer(_ id: PeerID) -> Self { .peer(id.description) }
+
+        /// All other members of the group with this id.
+        public static func group(_ id: GroupID) -> Self { .group(id.description) }
+
         package var query: (String, String) {
             switch self {
             case .peer(let peer): ("to", peer)
@@ -187,11 +194,12 @@ extension ControlAPI {
 
         /// Creates a value from its parts.
         public init(
-            to: [String]? = nil, group: String? = nil, path: String, name: String? = nil, device: UInt64? = nil, inode: UInt64? = nil,
+            to: [any PeerReference]? = nil, group: (any GroupReference)? = nil, path: String, name: String? = nil, device: UInt64? = nil,
+            inode: UInt64? = nil,
             queue: Bool? = nil, digest: Tolerant<Resource.Digest>? = nil
         ) {
-            self.to = to
-            self.group = group
+            self.to = to?.map(\.description)
+            self.group = group?.description
             self.path = path
             self.name = name
             self.device = device

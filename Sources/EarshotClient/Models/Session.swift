@@ -1,17 +1,18 @@
+public import EarshotWire
 public import FoundationEssentials
 
 extension ControlAPI {
     /// A session: peers that have agreed to exchange messages.
     public struct Session: Codable, Hashable, Sendable {
         /// The session's id: a UUID in lower case.
-        public let id: String
+        public let id: SessionID
         /// The members except this machine.
         @ReadableElements public var members: [Member]
         /// When the session was agreed.
         @ReadableTime public var createdAt: Date?
 
         /// Creates a value from its parts.
-        public init(id: String, members: [Member], createdAt: Date) {
+        public init(id: SessionID, members: [Member], createdAt: Date) {
             self.id = id
             self._members = ReadableElements(members)
             self._createdAt = ReadableTime(createdAt)
@@ -26,7 +27,7 @@ extension ControlAPI {
     /// The other member of a session.
     public struct Member: Codable, Hashable, Sendable {
         /// The member's peer id: 52 characters of base32.
-        public let peerID: String
+        public let peerID: PeerID
         /// The member's display name, untrusted.
         public let name: String
         /// The state of the connection.
@@ -35,7 +36,7 @@ extension ControlAPI {
         @ExplicitNull public var protection: Tolerant<Protection>?
 
         /// Creates a value from its parts.
-        public init(peerID: String, name: String, state: Tolerant<MemberState>, protection: Tolerant<Protection>? = nil) {
+        public init(peerID: PeerID, name: String, state: Tolerant<MemberState>, protection: Tolerant<Protection>? = nil) {
             self.peerID = peerID
             self.name = name
             self.state = state

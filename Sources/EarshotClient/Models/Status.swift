@@ -1,3 +1,4 @@
+public import EarshotWire
 public import FoundationEssentials
 
 extension ControlAPI {
@@ -6,7 +7,7 @@ extension ControlAPI {
         /// This machine's display name.
         public let name: String
         /// This machine's peer id.
-        public let peerID: String
+        public let peerID: PeerID
         /// The daemon's version.
         public let version: String
         /// The service type, such as `earshot`.
@@ -26,7 +27,7 @@ extension ControlAPI {
 
         /// Creates a value from its parts.
         public init(
-            name: String, peerID: String, version: String, serviceType: String, encryption: String, addresses: [String],
+            name: String, peerID: PeerID, version: String, serviceType: String, encryption: String, addresses: [String],
             discovery: Discovery, counts: Counts, startedAt: Date, local: Local? = nil
         ) {
             self.name = name

@@ -1,3 +1,4 @@
+public import EarshotWire
 public import FoundationEssentials
 
 extension ControlAPI {
@@ -13,11 +14,11 @@ extension ControlAPI {
         }
 
         /// The stream's id: a UUID in lower case.
-        public let id: String
+        public let id: StreamID
         /// The direction; `incoming` streams flow to this machine.
         public let direction: Tolerant<Direction>
         /// The other peer's id.
-        public let peerID: String
+        public let peerID: PeerID
         /// The other peer's display name, untrusted.
         public let peerName: String
         /// The name that the sender gave, untrusted and not unique.
@@ -37,7 +38,7 @@ extension ControlAPI {
 
         /// Creates a value from its parts.
         public init(
-            id: String, direction: Tolerant<Direction>, peerID: String, peerName: String, name: String, state: Tolerant<State>,
+            id: StreamID, direction: Tolerant<Direction>, peerID: PeerID, peerName: String, name: String, state: Tolerant<State>,
             transferred: UInt64, bytesPerSecond: UInt64, openedAt: Date, closedAt: Date? = nil, error: Failure? = nil
         ) {
             self.id = id

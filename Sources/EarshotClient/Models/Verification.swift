@@ -1,3 +1,4 @@
+public import EarshotWire
 public import FoundationEssentials
 
 extension ControlAPI {
@@ -17,7 +18,7 @@ extension ControlAPI {
         }
 
         /// The peer's id.
-        public let peerID: String
+        public let peerID: PeerID
         /// The peer's display name, untrusted.
         public let peerName: String
         /// The state of the comparison.
@@ -31,7 +32,7 @@ extension ControlAPI {
 
         /// Creates a value from its parts.
         public init(
-            peerID: String, peerName: String, state: Tolerant<State>, digits: String? = nil, error: Failure? = nil, expiresAt: Date? = nil
+            peerID: PeerID, peerName: String, state: Tolerant<State>, digits: String? = nil, error: Failure? = nil, expiresAt: Date? = nil
         ) {
             self.peerID = peerID
             self.peerName = peerName
@@ -51,12 +52,12 @@ extension ControlAPI {
 
     /// The optional body of `POST /v1/peers/{peer}/verification`.
     public struct VerificationRequest: Codable, Hashable, Sendable {
-        /// How long to wait for the peer's user.
+        /// How long to wait for the peer's user, in seconds.
         public let timeoutSeconds: Double?
 
         /// Creates a value from its parts.
-        public init(timeoutSeconds: Double? = nil) {
-            self.timeoutSeconds = timeoutSeconds
+        public init(timeout: Duration? = nil) {
+            self.timeoutSeconds = timeout?.seconds
         }
 
         private enum CodingKeys: String, CodingKey {

@@ -8,7 +8,7 @@ internal import NIOCore
 enum ProblemResponse {
     /// Returns the problem as the API's model.
     static func model(_ problem: APIProblem) -> ControlAPI.Problem {
-        let candidates = problem.candidates.map { ControlAPI.Candidate(id: $0.id.description, name: $0.name) }
+        let candidates = problem.candidates.map { ControlAPI.Candidate(id: $0.id, name: $0.name) }
         return ControlAPI.Problem(
             type: "about:blank", title: problem.status.reasonPhrase, status: problem.status.code, detail: problem.detail,
             code: Tolerant(problem.code), candidates: candidates.isEmpty ? nil : candidates,

@@ -30,7 +30,7 @@ extension ControlAPI.Event {
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.invitationResolved), invitation: API.Invitation(invitation))
         case .verificationChanged(let verification):
             self.init(
-                epoch: epoch, seq: seq, time: time, type: .known(.verificationChanged), peerID: verification.peerID.description,
+                epoch: epoch, seq: seq, time: time, type: .known(.verificationChanged), peerID: verification.peerID,
                 verification: API.Verification(verification))
         case .sessionChanged(let session, let ended):
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.sessionChanged), session: API.Session(session), ended: ended)
@@ -38,7 +38,7 @@ extension ControlAPI.Event {
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.messageReceived), message: API.Message(message))
         case .messageStatus(let id, let recipient):
             self.init(
-                epoch: epoch, seq: seq, time: time, type: .known(.messageStatus), messageID: id.description,
+                epoch: epoch, seq: seq, time: time, type: .known(.messageStatus), messageID: id,
                 recipient: API.Recipient(recipient))
         case .resourceOffered(let resource):
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.resourceOffered), resource: API.Resource(resource))
@@ -55,7 +55,7 @@ extension ControlAPI.Event {
         case .groupChanged(let group):
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.groupChanged), group: API.Group(group))
         case .groupLeft(let id, let end):
-            self.init(epoch: epoch, seq: seq, time: time, type: .known(.groupLeft), groupID: id.description, reason: end.rawValue)
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.groupLeft), groupID: id, reason: end.rawValue)
         case .gap(let missed):
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.gap), from: missed.lowerBound, to: missed.upperBound)
         }

@@ -6,7 +6,7 @@ extension ControlAPI.Group {
     /// Creates the API's value of a group.
     init(_ group: Group) {
         self.init(
-            id: group.id.description, name: group.name, creator: group.creator.description, closed: group.isClosed,
+            id: group.id, name: group.name, creator: group.creator, closed: group.isClosed,
             unprotected: group.isUnprotected, state: Tolerant(group.state), role: Tolerant(group.role),
             members: group.members.map(ControlAPI.GroupMember.init), removalsLeft: group.removalsLeft, createdAt: group.createdAt)
     }
@@ -16,18 +16,18 @@ extension ControlAPI.GroupMember {
     /// Creates the API's value of a member.
     init(_ member: Group.Member) {
         self.init(
-            peerID: member.peerID.description, name: member.name, state: Tolerant(member.state),
+            peerID: member.peerID, name: member.name, state: Tolerant(member.state),
             error: ControlAPI.Failure(code: member.error?.code, message: member.error?.message), joinedAt: member.joinedAt,
-            invitedBy: member.invitedBy.description)
+            invitedBy: member.invitedBy)
     }
 }
 
 extension ControlAPI.GroupLabel {
     /// Creates the API's reference to the group of a message or transfer.
-    init(_ label: GroupLabel) { self.init(id: label.id.description, name: label.name) }
+    init(_ label: GroupLabel) { self.init(id: label.id, name: label.name) }
 
     /// Creates the API's reference to the group of an invitation.
     init(_ group: InvitedGroup) {
-        self.init(id: group.id.description, name: group.name, creator: group.creator.description, members: group.members)
+        self.init(id: group.id, name: group.name, creator: group.creator, members: group.members)
     }
 }

@@ -6,10 +6,10 @@ extension ControlAPI.Invitation {
     /// Creates the API's value of an invitation.
     init(_ invitation: Invitation) {
         self.init(
-            id: invitation.id.description, direction: Tolerant(invitation.direction), peerID: invitation.peerID.description,
+            id: invitation.id, direction: Tolerant(invitation.direction), peerID: invitation.peerID,
             peerName: invitation.peerName, context: Base64Bytes(invitation.context), state: Tolerant(invitation.state),
             error: ControlAPI.Failure(code: invitation.error, message: invitation.errorMessage), createdAt: invitation.createdAt,
-            expiresAt: invitation.expiresAt, sessionID: invitation.sessionID?.description,
+            expiresAt: invitation.expiresAt, sessionID: invitation.sessionID,
             group: invitation.group.map(ControlAPI.GroupLabel.init))
     }
 }

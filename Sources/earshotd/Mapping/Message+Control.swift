@@ -8,9 +8,9 @@ extension ControlAPI.Message {
     init(_ message: Message) {
         let isOutgoing = message.direction == .outgoing
         self.init(
-            id: message.id.description, direction: Tolerant(message.direction),
-            sender: Sender(id: message.senderID.description, name: message.senderName),
-            to: isOutgoing ? message.recipients.map(\.peerID.description) : nil, body: Array(message.body.readableBytesView),
+            id: message.id, direction: Tolerant(message.direction),
+            sender: Sender(id: message.senderID, name: message.senderName),
+            to: isOutgoing ? message.recipients.map(\.peerID) : nil, body: Array(message.body.readableBytesView),
             contentType: message.contentType, mode: Tolerant(message.mode), sentAt: message.sentAt, receivedAt: message.receivedAt,
             state: Tolerant(message.readState), recipients: isOutgoing ? message.recipients.map(ControlAPI.Recipient.init) : nil,
             group: message.group.map(ControlAPI.GroupLabel.init))
@@ -21,7 +21,7 @@ extension ControlAPI.Recipient {
     /// Creates the API's value of a recipient.
     init(_ recipient: Message.Recipient) {
         self.init(
-            peerID: recipient.peerID.description, status: Tolerant(recipient.status),
+            peerID: recipient.peerID, status: Tolerant(recipient.status),
             error: ControlAPI.Failure(code: recipient.error, message: recipient.errorMessage))
     }
 }

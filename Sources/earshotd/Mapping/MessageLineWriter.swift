@@ -19,7 +19,7 @@ struct MessageLineWriter {
             if !self.isMinimal { self.write(number, sent, into: &buffer) }
         case .success(let sent):
             let recipients = sent.recipients.map(ControlAPI.Recipient.init)
-            try self.encode(.init(line: number, messageID: sent.id.description, recipients: recipients), into: &buffer)
+            try self.encode(.init(line: number, messageID: sent.id, recipients: recipients), into: &buffer)
         case .failure(let problem):
             try self.encode(.init(line: number, error: .init(code: Tolerant(problem.code), message: problem.detail)), into: &buffer)
         }

@@ -18,7 +18,7 @@ struct MessageReceiptWriter {
     mutating func write(_ sent: SentMessage) throws -> ByteBuffer {
         guard Self.isPlain(sent) else {
             let recipients = sent.recipients.map(ControlAPI.Recipient.init)
-            let receipt = ControlAPI.MessageReceipt(messageID: sent.id.description, recipients: recipients)
+            let receipt = ControlAPI.MessageReceipt(messageID: sent.id, recipients: recipients)
             return ByteBuffer(bytes: try ControlJSON.encode(receipt))
         }
         var buffer = ByteBuffer()

@@ -27,18 +27,13 @@ extension MessageDraft {
         case .unreliable: mode = .unreliable
         case nil: throw APIProblem(.invalidParameter, "`mode` is reliable or unreliable")
         }
-        var id: MessageID?
-        if let text = request.messageID {
-            id = MessageID(text)
-            guard id != nil else { throw APIProblem(.invalidParameter, "`message_id` is a UUID such as \(APIContext.exampleID)") }
-        }
         var timeout: Duration?
         if let seconds = request.timeoutSeconds {
             guard seconds > 0 else { throw APIProblem(.invalidParameter, "`timeout_seconds` is more than 0") }
             timeout = try Duration.request(seconds, field: "timeout_seconds", atMost: WireLimits.messageTimeout)
         }
         self.init(
-            to: recipients, contentType: request.contentType, body: ByteBuffer(bytes: request.body), mode: mode, id: id,
+            to: recipients, contentType: request.contentType, body: ByteBuffer(bytes: request.body), mode: mode, id: request.messageID,
             queue: request.queue ?? false, timeout: timeout)
     }
 }

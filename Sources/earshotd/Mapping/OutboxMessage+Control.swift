@@ -5,7 +5,7 @@ extension ControlAPI.OutboxMessage {
     /// Creates the API's value of a queued message.
     init(_ message: OutboxMessage) {
         self.init(
-            messageID: message.id.description, contentType: message.contentType, size: message.size,
+            messageID: message.id, contentType: message.contentType, size: message.size,
             recipients: message.recipients.map(ControlAPI.Recipient.init), group: message.group.map(ControlAPI.GroupLabel.init),
             sentAt: message.sentAt, expiresAt: message.expiresAt)
     }

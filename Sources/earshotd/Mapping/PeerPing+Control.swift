@@ -6,7 +6,7 @@ extension ControlAPI.PeerPing {
     /// Creates the API's value of a ping's result.
     init(_ ping: PeerPing) {
         self.init(
-            peerID: ping.peerID.description, peerName: ping.peerName, connection: ping.connection.map { Tolerant($0) },
+            peerID: ping.peerID, peerName: ping.peerName, connection: ping.connection.map { Tolerant($0) },
             // Rounded to microseconds: further digits are noise.
             roundTripMilliseconds: ping.roundTripNanoseconds.map { (Double($0) / 1_000).rounded() / 1_000 },
             steps: ping.steps.map {

@@ -6,7 +6,7 @@ extension ControlAPI.PeerPolicy {
     /// Creates the API's value of the rules for a peer.
     init(_ policy: PeerPolicy) {
         self.init(
-            peerID: policy.peerID.description, peerName: policy.peerName, trust: Tolerant(policy.trust),
+            peerID: policy.peerID, peerName: policy.peerName, trust: Tolerant(policy.trust),
             trustSource: policy.trustSource.map { Tolerant($0) }, trustExpiresAt: policy.trustExpiresAt,
             verified: policy.verified.map { Tolerant($0) },
             decisions: policy.decisions.map { decision in

@@ -6,10 +6,10 @@ extension ControlAPI.Session {
     /// Creates the API's value of a session.
     init(_ session: Session) {
         self.init(
-            id: session.id.description,
+            id: session.id,
             members: session.members.map { member in
                 ControlAPI.Member(
-                    peerID: member.peerID.description, name: member.name, state: Tolerant(member.state),
+                    peerID: member.peerID, name: member.name, state: Tolerant(member.state),
                     protection: member.protection.map { Tolerant($0) })
             },
             createdAt: session.createdAt)

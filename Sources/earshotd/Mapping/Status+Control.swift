@@ -6,7 +6,7 @@ extension ControlAPI.Status {
     /// Creates the API's value of a node's status.
     init(_ status: NodeStatus, version: String) {
         self.init(
-            name: status.name.description, peerID: status.id.description, version: version,
+            name: status.name.description, peerID: status.id, version: version,
             serviceType: status.serviceType.description, encryption: status.encryption.rawValue, addresses: status.addresses,
             discovery: ControlAPI.Discovery(status.discovery),
             counts: ControlAPI.Counts(

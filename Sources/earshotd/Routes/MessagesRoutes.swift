@@ -35,12 +35,7 @@ struct MessagesRoutes: Sendable {
             },
             Route(.post, "/v1/messages/read") { request, _ in
                 let entries = try await request.json(ControlAPI.ReadRequest.self).messages
-                let messages = try entries.map { entry throws(APIProblem) -> (id: MessageID, from: (any PeerReference)?) in
-                    guard let id = MessageID(entry.id) else {
-                        throw APIProblem(.invalidParameter, "the id of a message is a UUID such as \(APIContext.exampleID)")
-                    }
-                    return (id: id, from: entry.from)
-                }
+                let messages = entries.map { (id: $0.id, from: $0.from as (any PeerReference)?) }
                 return try .json(ControlAPI.ReadResult(marked: try await self.api.node.markRead(messages)))
             },
         ]

@@ -20,7 +20,7 @@ struct OutboxRoutes: Sendable {
                 let sent = try await self.api.node.cancelQueued(id)
                 return try .json(
                     ControlAPI.MessageReceipt(
-                        messageID: sent.id.description, recipients: sent.recipients.map(ControlAPI.Recipient.init)))
+                        messageID: sent.id, recipients: sent.recipients.map(ControlAPI.Recipient.init)))
             },
         ]
     }

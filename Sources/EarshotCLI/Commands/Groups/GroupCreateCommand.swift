@@ -23,22 +23,22 @@ struct GroupCreateCommand: AsyncParsableCommand {
         let (options, name, peers, from) = (self.options, self.name, self.peers, self.from)
         let (closed, unprotected) = (self.closed, self.unprotected)
         try await options.withClient { client in
-            var invited = peers
+            var invited: [any PeerReference] = peers
             if let from {
-                let own = try await client.status().value.peerID
+                let own = try await client.status().peerID
                 // The other group is looked up first: if it does not exist, no group is created.
-                invited += try await client.group(from).value.members.map(\.peerID).filter { $0 != own }
+                invited += try await client.group(from).members.map(\.peerID).filter { $0 != own }
             }
             let group = try await client.createGroup(
                 ControlAPI.GroupRequest(name: name, closed: closed ? true : nil, unprotected: unprotected ? true : nil))
-            if options.json { try Standard.write(json: group.json) } else { try Standard.write(group.value.id.escapedForDisplay + "\n") }
+            if options.json { try Standard.write(json: group.json) } else { try Standard.write(group.id.description + "\n") }
             // Each peer is invited separately, so that one failure does not affect the others.
             var outcomes = GroupInvitationOutcomes(group: group.value.name)
             for peer in invited {
                 do throws(ControlError) {
-                    _ = try await client.invite(to: group.value.id, ControlAPI.GroupInvitationRequest(peers: [peer]), wait: false)
+                    try await client.invite([peer], to: group.id)
                 } catch {
-                    outcomes.add(CommandFailure(error, peer: peer))
+                    outcomes.add(CommandFailure(error, peer: peer.description))
                 }
             }
             try outcomes.end()

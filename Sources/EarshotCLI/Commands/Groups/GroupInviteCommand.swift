@@ -17,9 +17,8 @@ struct GroupInviteCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     mutating func run() async throws {
-        let (options, name) = (self.options, self.group)
-        let request = ControlAPI.GroupInvitationRequest(
-            peers: self.peers, context: self.context.map { Base64Bytes(Array($0.utf8)) }, timeoutSeconds: self.timeout?.value)
+        let (options, name, peers) = (self.options, self.group, self.peers)
+        let (context, timeout) = (Array((self.context ?? "").utf8), self.timeout?.duration)
         try await options.withClient { client in
             let group = try await client.group(name).value
             if let warning = Self.warning(of: group) { Standard.note(warning) }
@@ -28,10 +27,10 @@ struct GroupInviteCommand: AsyncParsableCommand {
             let made = PendingReply<ControlReply<ControlAPI.InvitationList>>()
             try await Interrupts.takingBack {
                 for invitation in await made.answer()?.value.invitations ?? [] where invitation.state == .pending {
-                    try? await client.withdraw(invitation.id)
+                    _ = try? await client.withdraw(invitation.id)
                 }
             } _: {
-                let invitations = try await made.ask { try await client.invite(to: group.id, request, wait: false) }
+                let invitations = try await made.ask { try await client.invite(peers, to: group.id, context: context, timeout: timeout) }
                 try await Self.follow(invitations.value.invitations, to: group, client, events, json: options.json)
             }
         }
@@ -67,9 +66,9 @@ struct GroupInviteCommand: AsyncParsableCommand {
             let next = await Words.accepting(client).map { "; there: \($0)" } ?? ""
             Standard.note("waiting\(time) for \(Words.count(open.count, "peer")) to answer\(next)")
             for try await event in events {
-                if let invitation = event.value.invitation, event.value.type == .invitationResolved, open.contains(invitation.id) {
+                if let invitation = event.invitation, event.type == .invitationResolved, open.contains(invitation.id) {
                     try decide(invitation)
-                } else if event.value.type == .gap || !event.unreadable.isEmpty {
+                } else if event.type == .gap || !event.unreadable.isEmpty {
                     // The decision may be among the missed events, or unreadable.
                     for id in open {
                         let invitation = try await client.invitation(id).value

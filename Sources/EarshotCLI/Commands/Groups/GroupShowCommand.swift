@@ -20,9 +20,9 @@ struct GroupShowCommand: AsyncParsableCommand {
             guard let events else { return }
             Standard.endWithReader()
             for try await event in events {
-                if let changed = event.value.group, changed.id == group.value.id {
+                if let changed = event.group, changed.id == group.value.id {
                     try Self.show(changed, json: options.json ? try ControlJSON.encode(changed) : nil)
-                } else if event.value.type == .gap || !event.unreadable.isEmpty {
+                } else if event.type == .gap || !event.unreadable.isEmpty {
                     do {
                         let now = try await client.group(group.value.id)
                         try Self.show(now.value, json: options.json ? now.json : nil)
@@ -31,8 +31,8 @@ struct GroupShowCommand: AsyncParsableCommand {
                         continue
                     }
                 }
-                guard event.value.type == .groupLeft, event.value.groupID == group.value.id else { continue }
-                let reason = event.value.reason ?? "left"
+                guard event.type == .groupLeft, event.groupID == group.value.id else { continue }
+                let reason = event.reason ?? "left"
                 Standard.note("this machine is no longer in the group: \(reason.escapedForDisplay)")
                 return
             }

@@ -16,7 +16,7 @@ struct OutboxCancelCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let (options, messages) = (self.options, self.messages)
         try await options.withClient { client in
-            let waiting = try await client.outbox().value.messages
+            let waiting = try await client.outbox().messages
             for id in try messages.map({ try Self.find($0, in: waiting) }) {
                 let receipt = try await client.cancelQueued(id)
                 if options.json { try Standard.write(json: receipt.json) }
@@ -28,14 +28,14 @@ struct OutboxCancelCommand: AsyncParsableCommand {
     }
 
     /// The id of the message that the text names.
-    static func find(_ text: String, in waiting: [ControlAPI.OutboxMessage]) throws(CommandFailure) -> String {
+    static func find(_ text: String, in waiting: [ControlAPI.OutboxMessage]) throws(CommandFailure) -> MessageID {
         let id = text.lowercased()
-        let matches = waiting.map(\.messageID).filter { $0 == id || (id.count >= Self.idPrefixMinimum && $0.hasPrefix(id)) }
-        guard let match = matches.first(where: { $0 == id }) ?? matches.first else {
+        let matches = waiting.map(\.messageID).filter { $0.isNamed(id, atLeast: Self.idPrefixMinimum) }
+        guard let match = matches.first(where: { $0.description == id }) ?? matches.first else {
             throw CommandFailure(
                 .data, "no such queued message: \(text.escapedForDisplay)", hint: "list the queued messages: earshot outbox list")
         }
-        guard match == id || matches.count == 1 else {
+        guard match.description == id || matches.count == 1 else {
             throw CommandFailure(
                 .data, "\(text.escapedForDisplay) matches several messages",
                 hint: (["give more of the id:"] + matches.map { "  \($0)" }).joined(separator: "\n"))

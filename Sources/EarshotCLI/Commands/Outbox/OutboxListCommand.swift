@@ -12,7 +12,7 @@ struct OutboxListCommand: AsyncParsableCommand {
         try await options.withClient { client in
             let outbox = try await client.outbox()
             if options.json { return try Standard.write(json: outbox.json) }
-            let peers = outbox.value.messages.isEmpty ? [] : try await client.peers().value.peers
+            let peers = outbox.value.messages.isEmpty ? [] : try await client.peers().peers
             let names = Dictionary(peers.map { ($0.id, $0.name) }) { first, _ in first }
             try Render.outbox(outbox.value.messages, names: names).show(empty: "no queued messages")
         }
@@ -21,7 +21,7 @@ struct OutboxListCommand: AsyncParsableCommand {
 
 extension Render {
     /// A row for each recipient that has not received the message.
-    static func outbox(_ messages: [ControlAPI.OutboxMessage], names: [String: String]) -> Table {
+    static func outbox(_ messages: [ControlAPI.OutboxMessage], names: [PeerID: String]) -> Table {
         Table(
             [
                 .init(title: "TO", isFlexible: true), .init(title: "STATUS"), .init(title: "BYTES"), .init(title: "QUEUED"),

@@ -17,7 +17,7 @@ extension Check {
                         next: "restart the daemon after an upgrade: sudo systemctl restart earshotd")
                 ]
             }
-            return [.ok("earshotd \(version) is running as \(name), id \(Words.short(status.peerID).escapedForDisplay)")]
+            return [.ok("earshotd \(version) is running as \(name), id \(Words.short(status.peerID))")]
         }
     }
 

@@ -9,7 +9,7 @@ extension Check {
         var remarks: [Remark] = []
         for group in groups {
             let name = group.name.escapedForDisplay
-            let show = "earshot group show \(group.id.prefix(8))".escapedForDisplay
+            let show = "earshot group show \(group.id.description.prefix(8))"
             for member in group.members {
                 guard let error = member.error else { continue }
                 let reason = "\(member.name.escapedForDisplay) in \(name): \(error.message.escapedForDisplay)"

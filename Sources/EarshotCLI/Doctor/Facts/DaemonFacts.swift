@@ -23,12 +23,12 @@ extension DoctorFacts.Daemon {
         do {
             return try await ControlClient.with(socketPath: path) { client in
                 let status = try await client.status().value
-                let resources = try await client.resources().value.resources
+                let resources = try await client.resources().resources
                 let received = resources.filter { $0.direction == .incoming && $0.inSpool != false && $0.state != .failed }
                 // An older daemon has no groups.
-                let groups = (try? await client.groups().value.groups) ?? []
+                let groups = (try? await client.groups().groups) ?? []
                 return .answers(
-                    status, peers: try await client.peers().value.peers, groups: groups,
+                    status, peers: try await client.peers().peers, groups: groups,
                     received: received.reduce(0) { sum, resource in
                         let (total, overflow) = sum.addingReportingOverflow(resource.transferred)
                         return overflow ? .max : total

@@ -1,8 +1,13 @@
 import EarshotClient
 
 // A program that uses this machine's daemon; there is none.
+let client = ControlClient(socketPath: "/nowhere/earshot.sock")
 do {
-    try await ControlClient.with(socketPath: "/nowhere/earshot.sock") { client in _ = try await client.status() }
+    let invitation = try await client.invite("bob", timeout: .seconds(60))
+    let peer: PeerID = invitation.peerID
+    try await client.setTrust(.trusted, of: peer, lasting: .seconds(3600))
+    print(try await client.withdraw(invitation.id).state)
 } catch {
     print("\(error)")
 }
+await client.shutdown()
