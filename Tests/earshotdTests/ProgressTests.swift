@@ -164,7 +164,7 @@ import Testing
     /// The code that the catalogue shows. A test compares the two.
     private func show(_ path: String, _ client: ControlClient) async throws {
         let request = ControlAPI.ResourceRequest(to: ["bob"], path: path)
-        for resource in try await client.sendResource(request).value.resources {
+        for resource in try await client.sendResource(request).resources {
             for try await now in client.progress(of: resource.id) {
                 print(now.state.rawValue, "\(now.transferred) of \(now.size) bytes", now.secondsLeft.map { "\($0) s left" } ?? "")
             }
