@@ -3,6 +3,7 @@ import Earshot
 import EarshotWire
 import Foundation
 import Glibc
+import NIOCore
 import Testing
 
 @testable import EarshotClient
