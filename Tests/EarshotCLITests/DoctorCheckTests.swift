@@ -133,13 +133,13 @@ import Testing
         #expect(
             lines == [
                 #"warn advertised as alice\u{202E} #2, because another machine on the network advertises alice"#,
-                #"warn x\e[2J is the name of 2 peers: A2AAAAAAAAAA, B2AAAAAAAAAA"#,
+                #"warn x\e[2J is the name of 2 peers: \#("A2" as PeerID), \#("B2" as PeerID)"#,
             ])
     }
 
     @Test func anotherOfOurName() {
         let lines = Self.lines(.names) { $0.daemon = .answers(Self.status(), peers: [Self.peer("alice", "A2")], groups: [], received: 0) }
-        #expect(lines == ["warn alice is also the name of A2AAAAAAAAAA"])
+        #expect(lines == ["warn alice is also the name of \("A2" as PeerID)"])
     }
 
     private static func group(_ name: String, _ members: [ControlAPI.GroupMember]) -> ControlAPI.Group {

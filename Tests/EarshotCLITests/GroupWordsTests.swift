@@ -120,7 +120,7 @@ import Testing
                 Self.group(members: twins), Self.group("team", id: other), Self.group("7C1B8A52", id: "11111111-0"),
                 Self.group("ops", id: "22", members: twins),
             ])
-        #expect(source.groupNames.map(\.text) == [Words.short(Self.team), Words.short(other), "7C1B8A52", "ops"])
+        #expect(source.groupNames.map(\.text) == [Words.short(Self.team), Words.short(other), "11111111-000", "ops"])
         #expect(source.groupMembers.map(\.text) == ["BBBBBBBBBBBB", "CCCCCCCCCCCC", "alice"])
     }
 

@@ -212,7 +212,7 @@ struct GeneratedModels: GeneratedValues {
 
     mutating func event() -> ControlAPI.Event {
         let kind = self.element(ControlAPI.Event.Kind.allCases)
-        let start = (epoch: self.text(), seq: 1 + self.number(below: 1 << 62), time: self.time())
+        let start = (epoch: (self.id() as MessageID).description, seq: 1 + self.number(below: 1 << 62), time: self.time())
         func event(
             peer: ControlAPI.Peer? = nil, invitation: ControlAPI.Invitation? = nil, peerID: PeerID? = nil,
             verification: ControlAPI.Verification? = nil, session: ControlAPI.Session? = nil,

@@ -166,7 +166,7 @@ struct LocalSource: Sendable {
         )
     }
 
-    /// Whether it is a file whose open descriptor the daemon can read by itself.
+    /// Whether the daemon can read the source by an open descriptor.
     var isPassable: Bool { self.kind == .file && self.madeUp == nil }
 
     /// Opens the file.
