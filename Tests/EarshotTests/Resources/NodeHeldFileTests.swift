@@ -78,7 +78,8 @@ import Testing
         try await eventually("it is paused") { try await alice.node.resource(id).state == .paused }
         sending.call.cancel()
         await #expect(throws: EarshotError.self) { try await sending.call.value }
-        #expect(try await alice.node.resource(id).state == .cancelled)
+        let row = try await alice.node.resource(id)
+        #expect(row.state.isFinal && row.error == .cancelled, "\(row)")
         let again = try await sending.raw.back(to: alice, in: sending.session)
         let ended = try await again.next { if case .resourceCancel(let cancel) = $0 { cancel.id } else { nil } }
         #expect(ended == id)
