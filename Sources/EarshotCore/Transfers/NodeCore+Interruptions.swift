@@ -57,8 +57,8 @@ extension NodeCore {
         self.deadlines.cancel(.progress(id))
         self.limit(id, to: .absence)
         guard let transfer = self.transfers[id] else { return }
-        // The download was accepted, and will resume.
-        self.answerTaken(id)
+        // A download was accepted, and will resume. The caller of an upload waits for its end.
+        if before.row.direction == .incoming { self.answerTaken(id) }
         self.keepTransfer(transfer)
         if transfer.row.state == .paused { self.publish(.resourceProgress(transfer.row)) }
         if before.hasMover { self.emit(.transfer(id, .stop(isKept: true))) }

@@ -10,7 +10,7 @@ package struct StoredTransfer: Sendable, Hashable, Identifiable {
         case spool
         /// A body that is streamed and cannot be read again. If it is interrupted, the receiver is told to drop its content.
         case body
-        /// A file that the caller holds open. It can be read again until the caller leaves. The store knows it as a body, because a
+        /// A file that the caller holds open. The file can be read again until the caller leaves. The store has it as a body, because a
         /// restart loses it.
         case held
         /// None: the transfer is incoming.

@@ -8,8 +8,8 @@ internal import NIOHTTP1
 /// keep the order of their requests (RFC 9112 section 9.3.2).
 ///
 /// A request is the connection's last if its client says so (RFC 9112 sections 9.3 and 9.6): by `Connection: close` in any spelling, by
-/// HTTP/1.0, or by asking for another protocol (`Upgrade`, CONNECT; RFC 9110 section 7.8). A request is also
-/// the last if its answer says `Connection: close`. The routes and the client find `Connection: close` in one spelling.
+/// HTTP/1.0, or by asking for another protocol (`Upgrade`, CONNECT; RFC 9110 section 7.8). A request is also the last if its answer says
+/// `Connection: close`. The routes and the client find `Connection: close` in one spelling.
 struct ControlConnectionStateMachine {
     /// The request that the routes have.
     private struct Request {
