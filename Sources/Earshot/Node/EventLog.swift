@@ -112,14 +112,15 @@ public final class EventLog: Sendable {
     }
 
     private func add<Values: Collection>(_ values: Values, isLive: Bool, _ entry: (Values.Element, _ sequence: UInt64) -> Entry) {
-        self.state.withLock { state in
-            guard !isLive || state.readers > 0 else { return }
+        let isAdded = self.state.withLock { state in
+            guard !isLive || state.readers > 0 else { return false }
             for value in values {
                 state.lastSequence += 1
                 state.append(entry(value, state.lastSequence))
             }
+            return true
         }
-        self.changes.tell()
+        if isAdded { self.changes.tell() }
     }
 
     /// Ends every subscription after its remaining events.
