@@ -217,7 +217,7 @@ extension Node {
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(file.name, 0)
         let peer = try self.only(try self.core.recipients(names))
-        return try await self.keep(try await KeptBody(file, digest), for: [Conversation(with: peer)], shareID: nil, queue: true)
+        return try await self.keep(try await .of(file, digest), for: [Conversation(with: peer)], shareID: nil, queue: true)
     }
 
     /// Stores a file that the caller holds open in the spool, and sends it from there to a group.
@@ -227,7 +227,7 @@ extension Node {
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(file.name, 0)
         let conversations = try self.core.conversations(inGroup: group)
-        return try await self.keep(try await KeptBody(file, digest), for: conversations, shareID: .random(), queue: queue)
+        return try await self.keep(try await .of(file, digest), for: conversations, shareID: .random(), queue: queue)
     }
 
     /// A body that is stored before it is sent.
@@ -239,22 +239,10 @@ extension Node {
         let attributes: FileAttributes?
         let pieces: any AsyncSequence<ByteBuffer, any Error> & Sendable
 
-        init(
-            name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, attributes: FileAttributes?,
-            pieces: any AsyncSequence<ByteBuffer, any Error> & Sendable
-        ) {
-            self.name = name
-            self.kind = kind
-            self.size = size
-            self.digest = digest
-            self.attributes = attributes
-            self.pieces = pieces
-        }
-
-        /// The content of an open file.
-        init(_ file: HeldFile, _ digest: Resource.Digest) async throws(EarshotError) {
+        /// Returns the content of an open file.
+        static func of(_ file: HeldFile, _ digest: Resource.Digest) async throws(EarshotError) -> Self {
             let source = try await SourceOpening.open(.file(file)).source
-            self.init(
+            return Self(
                 name: file.name, kind: .file, size: source.size, digest: digest, attributes: source.attributes,
                 pieces: ThrowingBytes(SourceBytes(content: try SourceContent(source))))
         }
