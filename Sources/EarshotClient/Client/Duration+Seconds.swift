@@ -1,6 +1,6 @@
 extension Duration {
     /// The duration in seconds, as the API has it in JSON.
-    package var seconds: Double { Double(self.components.seconds) + Double(self.components.attoseconds) / 1e18 }
+    package var seconds: Double { self / .seconds(1) }
 
     /// The duration in whole seconds, rounded up, 0 or more.
     package var wholeSeconds: UInt64 {
