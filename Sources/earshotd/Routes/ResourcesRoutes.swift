@@ -19,8 +19,9 @@ struct ResourcesRoutes: Sendable {
     var routes: [Route] {
         [
             Route(.post, "/v1/resources") { request, context in
-                RequestRules.isJSON(request.headers[.contentType])
-                    ? try await self.sendPath(request, context) : try await self.sendBody(request, context)
+                if RequestRules.isJSON(request.headers[.contentType]) { return try await self.sendPath(request, context) }
+                if DescriptorConnection.isWanted(by: request.head) { try await self.sendFile(request, context) }
+                return try await self.sendBody(request, context)
             },
             Route(.get, "/v1/resources") { request, _ in
                 try Self.list(try await self.api.node.resources(inGroup: try Query(request).text("group")))
@@ -154,12 +155,6 @@ struct ResourcesRoutes: Sendable {
             let query = try Query(request)
             let parameters = try Parameters(query)
             let length = request.headers[.contentLength].flatMap { UInt64($0) }
-            if DescriptorConnection.isWanted(by: request.head) {
-                guard length ?? 0 == 0, request.headers[.transferEncoding] == nil else {
-                    throw APIProblem(.invalidParameter, "a request that passes a descriptor has no body")
-                }
-                try await self.sendFile(parameters, context)
-            }
             guard let size = try query.number("size", 0...WireLimits.resourceSize) ?? length else {
                 throw APIProblem(
                     .invalidParameter, "the size is unknown; send a Content-Length, or 'size' in the query", status: .lengthRequired)
@@ -190,8 +185,6 @@ struct ResourcesRoutes: Sendable {
             // The daemon has stored the file, but the receivers do not have it yet.
             let isKept = if case .group = parameters.recipients { true } else { queue }
             return try Self.list(resources, status: isKept ? .accepted : .ok)
-        } catch let taken as DescriptorConnection.Taken {
-            throw taken
         } catch {
             // The rest of the body may be unread and very long.
             var problem = APIProblem(error)
@@ -202,7 +195,11 @@ struct ResourcesRoutes: Sendable {
 
     /// Sends a file that the caller opened and passes as a descriptor. The daemon can read it again, so that the transfer survives a lost
     /// connection to the peer. With `queue`, or to a group, it is sent like a body: from a copy.
-    private func sendFile(_ parameters: Parameters, _ context: APIContext) async throws -> Never {
+    private func sendFile(_ request: Request, _ context: APIContext) async throws -> Never {
+        guard request.headers[.contentLength] ?? "0" == "0", request.headers[.transferEncoding] == nil else {
+            throw APIProblem(.invalidParameter, "a request that passes a descriptor has no body", closesConnection: true)
+        }
+        let parameters = try Parameters(try Query(request))
         guard parameters.kind == .file else {
             throw APIProblem(.invalidParameter, "only a file can be passed as a descriptor; send a directory as a body")
         }
