@@ -56,19 +56,32 @@ import Testing
 
     // MARK: Hostile callers
 
+    /// Runs `body` on a thread, where it may wait for a daemon whose tasks need the test's own.
+    private static func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await ControlClient.onThread { _ throws(ControlError) in
+            do { return try body() } catch { throw error as? ControlError ?? .cancelled }
+        }
+    }
+
+    private static let upgrade = "Connection: Upgrade\r\nUpgrade: \(ControlAPI.descriptorProtocol)\r\n"
+    private static let head = "POST /v1/resources?to=bob&name=x HTTP/1.1\r\nHost: localhost\r\n\(upgrade)"
+
+    /// Makes a connection on which these bytes are sent.
+    private static func connection(_ path: String, sending text: String) throws -> StreamConnection {
+        let connection = try StreamConnection(socketPath: path)
+        #expect(text.withCString { write(connection.socket.descriptor, $0, strlen($0)) } == text.utf8.count)
+        return connection
+    }
+
     /// Asks for the protocol on a connection of its own; `body` goes on after the answer 101.
     private static func asked<Value: Sendable>(
-        _ server: APIServer, to peer: String, _ body: @escaping @Sendable (StreamConnection) throws -> Value
+        _ server: APIServer, _ body: @escaping @Sendable (StreamConnection) throws -> Value
     ) async throws -> Value {
         let path = server.path
-        return try await ControlClient.onThread { interruption throws(ControlError) in
-            let connection = try interruption.watch(try StreamConnection(socketPath: path))
-            try connection.send("POST", "/v1/resources?to=\(peer)&name=x", upgrade: ControlAPI.descriptorProtocol)
-            let answer = try connection.receiveHead()
-            guard answer.status == 101 else {
-                throw ControlClient.problem(try connection.receiveAll(of: answer), status: answer.status)
-            }
-            do { return try body(connection) } catch { throw error as? ControlError ?? .cancelled }
+        return try await Self.onThread {
+            let connection = try Self.connection(path, sending: "\(Self.head)\r\n")
+            #expect(try connection.receiveHead().status == 101)
+            return try body(connection)
         }
     }
 
@@ -88,7 +101,7 @@ import Testing
         try await APIServer.pair { alice, bob in
             try await alice.agree(with: bob)
             try await Self.opened(path, flags) { descriptor in
-                let problem = try await Self.asked(alice, to: "bob") { connection in
+                let problem = try await Self.asked(alice) { connection in
                     connection.pass(descriptor)
                     return try Self.problem(on: connection)
                 }
@@ -102,19 +115,19 @@ import Testing
     @Test func exactlyOneDescriptorIsTaken() async throws {
         try await APIServer.with { server in
             let (none, two) = try await Self.opened("/etc/passwd") { descriptor in
-                let none = try await Self.asked(server, to: "bob") { connection in
+                let none = try await Self.asked(server) { connection in
                     var byte: UInt8 = 0
                     #expect(write(connection.socket.descriptor, &byte, 1) == 1)
                     return try Self.problem(on: connection)
                 }
-                let two = try await Self.asked(server, to: "bob") { connection in
+                let two = try await Self.asked(server) { connection in
                     #expect(Self.pass([descriptor, descriptor], on: connection.socket.descriptor) == 1)
                     return try Self.problem(on: connection)
                 }
                 return (none, two)
             }
             #expect(none?.code == .known(.invalidParameter) && two?.code == .known(.invalidParameter))
-            try await Self.asked(server, to: "bob") { connection in
+            try await Self.asked(server) { connection in
                 shutdown(connection.socket.descriptor, CInt(SHUT_WR))
                 // The daemon hangs up, with or without a last word.
                 _ = try? connection.receiveLine()
@@ -149,23 +162,52 @@ import Testing
         }
     }
 
+    /// The caller has read none of the answers to its earlier requests, which are more than the kernel takes. All of them come first.
+    @Test func earlierAnswersComeBeforeTheProtocol() async throws {
+        try await APIServer.with { server in
+            let path = server.path
+            try await Self.onThread {
+                let count = 40
+                let document = "GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                let connection = try Self.connection(path, sending: String(repeating: document, count: count) + "\(Self.head)\r\n")
+                for _ in 0..<count {
+                    let answer = try connection.receiveHead()
+                    #expect(answer.status == 200)
+                    _ = try connection.receiveAll(of: answer)
+                }
+                #expect(try connection.receiveHead().status == 101)
+            }
+        }
+    }
+
+    /// A body, which would be taken for the descriptor's byte, is refused before the protocol begins.
+    @Test(arguments: ["Content-Length: 1\r\n\r\nx", "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"])
+    func aBodyIsRefused(_ rest: String) async throws {
+        try await APIServer.with { server in
+            let path = server.path
+            let status = try await Self.onThread {
+                try Self.connection(path, sending: Self.head + rest).receiveHead().status
+            }
+            #expect(status == 400)
+        }
+    }
+
     /// Callers that ask and send nothing, more than have places. Each is answered at once or refused, and those that were answered are
     /// told in the end. Ordinary calls are answered meanwhile.
     @Test func silentCallersTakeTheirPlacesOnly() async throws {
         try await APIServer.with { server in
-            var silent: [StreamConnection] = []
-            for _ in 0..<MovedConnections.limit + 20 {
-                let connection = try StreamConnection(socketPath: server.path)
-                try connection.send("POST", "/v1/resources?to=bob&name=x", upgrade: ControlAPI.descriptorProtocol)
-                silent.append(connection)
+            let path = server.path
+            async let silent: Void = Self.onThread {
+                let silent = try (0..<MovedConnections.limit + 20).map { _ in try Self.connection(path, sending: "\(Self.head)\r\n") }
+                for connection in silent {
+                    let answer = try connection.receiveHead()
+                    guard answer.status != 503 else { continue }
+                    #expect(answer.status == 101)
+                    #expect(try Self.problem(on: connection)?.code == .known(.invalidParameter))
+                }
             }
-            try await ControlClient.with(socketPath: server.path) { client in _ = try await client.status() }
-            for connection in silent {
-                let answer = try connection.receiveHead()
-                guard answer.status != 503 else { continue }
-                #expect(answer.status == 101)
-                #expect(try Self.problem(on: connection)?.code == .known(.invalidParameter))
-            }
+            try await ControlClient.with(socketPath: path) { client in _ = try await client.status() }
+            try await silent
         }
     }
 }

@@ -41,11 +41,12 @@ struct DescriptorConnection: Sendable {
         _ context: APIContext, subject: String,
         _ work: @escaping @Sendable (OpenFile, Self) async throws -> ControlAPI.DescriptorLine
     ) async throws -> Never {
+        let before = context.channel
+        do { try await OrderlyCloseHandler.flush(before) } catch { throw Taken() }
         guard context.moved.enter() else {
-            throw APIProblem(.busy, "too many connections are not HTTP at the moment; try again later", status: .serviceUnavailable)
+            throw APIProblem(.busy, "too many connections pass open files; try again later", status: .serviceUnavailable)
         }
         defer { context.moved.leave() }
-        let before = context.channel
         let socket = try await before.eventLoop.submit {
             defer { before.close(promise: nil) }
             return MovedConnections.Socket(of: before, unread: ByteBuffer())
@@ -91,7 +92,7 @@ struct DescriptorConnection: Sendable {
     }
 
     private static func receive(from socket: CInt, subject: String) throws(APIProblem) -> OpenFile {
-        // The socket has room: every earlier answer was sent before this request was read.
+        // The socket has room, because the kernel has taken every earlier answer.
         let answer = Array(self.answer.utf8)
         guard answer.withUnsafeBytes({ earshot_send(socket, $0.baseAddress, $0.count, 0) }) == answer.count else { throw Self.missing }
         var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)

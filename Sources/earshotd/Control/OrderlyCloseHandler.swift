@@ -21,6 +21,21 @@ final class OrderlyCloseHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var isStopping = false
     private var limit: Scheduled<Void>?
 
+    /// Waits until the kernel has taken all bytes that were written to a client's channel.
+    static func flush(_ channel: any Channel) async throws {
+        try await channel.eventLoop.flatSubmit {
+            let written = channel.eventLoop.makePromise(of: Void.self)
+            do {
+                // An empty write, in front of all encoders, completes after all earlier writes.
+                let context = try channel.pipeline.syncOperations.context(handlerType: Self.self)
+                context.writeAndFlush(NIOAny(ByteBuffer()), promise: written)
+            } catch {
+                written.fail(error)
+            }
+            return written.futureResult
+        }.get()
+    }
+
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event is ChannelShouldQuiesceEvent { self.stop(context: context) }
         context.fireUserInboundEventTriggered(event)

@@ -20,19 +20,4 @@ extension StreamOutlet {
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
         return StreamOutlet(descriptor: descriptor, head: { "\(String($0, radix: 16))\r\n" }, tail: "\r\n")
     }
-
-    /// Waits until the kernel has taken all bytes that were written to the channel.
-    static func flush(_ channel: any Channel) async throws {
-        try await channel.eventLoop.flatSubmit {
-            let written = channel.eventLoop.makePromise(of: Void.self)
-            do {
-                // An empty write, in front of all encoders, completes after all earlier writes.
-                let context = try channel.pipeline.syncOperations.context(handlerType: InputEndHandler.self)
-                context.writeAndFlush(NIOAny(ByteBuffer()), promise: written)
-            } catch {
-                written.fail(error)
-            }
-            return written.futureResult
-        }.get()
-    }
 }

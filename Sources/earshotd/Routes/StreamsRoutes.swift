@@ -116,7 +116,7 @@ struct StreamsRoutes: Sendable {
                     switch try await content.step() {
                     case .bytes(let piece): try await writer.write(piece)
                     case .connection(let connection):
-                        try await StreamOutlet.flush(channel)
+                        try await OrderlyCloseHandler.flush(channel)
                         await content.move(connection)
                     case .end: break pieces
                     }
