@@ -25,8 +25,8 @@ extension LAN {
             programs.flatMap { one in programs.filter { $0 !== one }.map { (one, $0) } }
         }
 
-        /// A program that is killed and restarts as the same peer has a new connection: each side sees one loss and one return, and later
-        /// transfers reach the new process.
+        /// A program that is killed and restarts as the same peer has a new connection: each side sees a loss and one return, and later
+        /// transfers reach the new process. Both sides invite, and an invitation may fail while the peer is still announced at its old port.
         @Test(arguments: [3, 8]) func samePeerAgain(_ count: Int) async throws {
             try await Laboratory.run { laboratory in
                 var programs = try await self.together(count, laboratory, isArchived: true)
@@ -42,8 +42,10 @@ extension LAN {
                     try program.type("stream loop-loop-\(program.name) peer1 1000")
                     try await programs[0].has("loop-loop-\(program.name) from \(program.name): 1000 bytes as sent")
                     let told = program.lines.filter { $0.hasPrefix("* peer1") }
-                    #expect(told == ["* peer1 is here", "* peer1 is not here", "* peer1 is here"])
-                    #expect(program.lines.count { $0.hasPrefix("* ") } == count + 1, "\(program.lines)")
+                    let changes = told.indices.filter { $0 == 0 || told[$0] != told[$0 - 1] }.map { told[$0] }
+                    #expect(changes == ["* peer1 is here", "* peer1 is not here", "* peer1 is here"])
+                    let others = program.lines.filter { $0.hasPrefix("* ") && !$0.hasPrefix("* peer1") }
+                    #expect(others.count == count - 2, "\(program.lines)")
                 }
             }
         }

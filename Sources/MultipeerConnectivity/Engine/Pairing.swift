@@ -172,9 +172,10 @@ struct Pairing {
         }
     }
 
-    /// Handles the program's answer to an invitation. Without a session, it is declined.
+    /// Handles the program's answer to an invitation. Without a session, it is declined. An answer has no effect if the invitation is over.
     mutating func answered(_ invitation: InvitationID, of peer: MCPeerID, into token: SessionToken?) {
-        if self.questions.asking[peer.id] == invitation { self.questions.asking[peer.id] = nil }
+        guard self.questions.asking[peer.id] == invitation else { return }
+        self.questions.asking[peer.id] = nil
         guard let token else { return self.emit(.decline(invitation)) }
         self.accept(invitation, of: peer, into: token)
     }
