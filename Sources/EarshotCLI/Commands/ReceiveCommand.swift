@@ -10,8 +10,8 @@ struct ReceiveCommand: AsyncParsableCommand {
             messages, which are delivered only to waiting programs.
             """)
 
-    /// The number of messages in one request; each may have 1 MiB.
-    static let page = 64
+    /// The number of messages in one request, which is the most that the daemon answers. It also bounds the answer's bytes.
+    static let page = 1000
 
     @Flag(name: .long, help: "Keep running and print new messages.")
     var follow = false
