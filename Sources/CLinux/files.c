@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -49,6 +51,14 @@ int earshot_rename_in_steps(int from_directory, const char *from, int to_directo
 
 int earshot_open_unnamed(int directory, mode_t mode) {
     return openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+}
+
+int earshot_clone_file(int to, int from) { return ioctl(to, FICLONE, from); }
+
+ssize_t earshot_copy_range(int to, int from, uint64_t offset, size_t count) {
+    off_t source = (off_t)offset;
+    off_t target = (off_t)offset;
+    return copy_file_range(from, &source, to, &target, count, 0);
 }
 
 int earshot_link_unnamed(int descriptor, int directory, const char *name) {

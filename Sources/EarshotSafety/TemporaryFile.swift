@@ -68,6 +68,16 @@ package final class TemporaryFile: Sendable {
         self.source = .elsewhere(other, name)
     }
 
+    /// Uses the content of an open file that has a name: publishing creates a hard link. If the file systems do not support that, it fails
+    /// with one of `linkFailures`.
+    package init(in directory: SafeDirectory, linking file: OpenFile) {
+        self.directory = directory
+        self.part = nil
+        self.isCopied = false
+        self.file = file
+        self.source = .nothing
+    }
+
     /// The errnos of an impossible hard link, after which a copy may work.
     package static let linkFailures: Set<CInt> = [EXDEV, EPERM, EMLINK, EOPNOTSUPP, ENOSYS]
 

@@ -6,8 +6,8 @@ import Testing
 /// A directory for one test, gone with it.
 final class Scratch: Sendable {
     let path: String
-    init() throws {
-        self.path = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-safety-\(UUID())").path
+    init(in place: String = FileManager.default.temporaryDirectory.path) throws {
+        self.path = "\(place)/earshot-safety-\(UUID())"
         try FileManager.default.createDirectory(atPath: self.path, withIntermediateDirectories: true)
     }
     deinit { try? FileManager.default.removeItem(atPath: self.path) }

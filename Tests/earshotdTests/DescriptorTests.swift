@@ -54,6 +54,46 @@ import Testing
         }
     }
 
+    /// The content can be read when it has left the spool, and never written. A directory has no descriptor.
+    @Test func theDaemonPassesAReceivedFileForReadingOnly() async throws {
+        try await APIServer.pair { alice, bob in
+            try await alice.agree(with: bob)
+            let content = (0..<100_000).map { UInt8(truncatingIfNeeded: $0) }
+            let path = try Self.file(alice.place, content)
+            try FileManager.default.createDirectory(atPath: "\(alice.place)/photos", withIntermediateDirectories: false)
+            try await ControlClient.with(socketPath: alice.path) { client in
+                for path in [path, "\(alice.place)/photos"] {
+                    let request = ControlAPI.ResourceRequest(to: ["bob"], path: path)
+                    // Until the transfer ends.
+                    for resource in try await client.sendResource(request).resources {
+                        for try await _ in client.progress(of: resource.id) {}
+                    }
+                }
+            }
+            let rows = await bob.node.resources()
+            let file = try #require(rows.first { $0.kind == .file && $0.state == .completed })
+            let directory = try #require(rows.first { $0.kind == .directory && $0.state == .completed })
+            try await ControlClient.with(socketPath: bob.path) { client in
+                let descriptor = try #require(try await client.openContent(of: file.id))
+                defer { close(descriptor) }
+                #expect(fcntl(descriptor, F_GETFL) & O_ACCMODE == O_RDONLY && fcntl(descriptor, F_GETFD) == FD_CLOEXEC)
+                try await client.dropContent(of: file.id)
+                var got = [UInt8](repeating: 0, count: content.count + 1)
+                #expect(pread(descriptor, &got, got.count, 0) == content.count && Array(got.dropLast()) == content)
+                #expect(pwrite(descriptor, &got, 1, 0) == -1 && errno == EBADF)
+                #expect(ftruncate(descriptor, 0) == -1)
+
+                #expect(try await client.openContent(of: directory.id) == nil)
+                do {
+                    _ = try await client.openContent(of: file.id)
+                    Issue.record("content that was dropped is passed")
+                } catch ControlError.problem(let problem) {
+                    #expect(problem.code == .known(.conflict))
+                }
+            }
+        }
+    }
+
     // MARK: Hostile callers
 
     /// Runs `body` on a thread, where it may wait for a daemon whose tasks need the test's own.

@@ -31,6 +31,14 @@ int earshot_lock_file(int descriptor);
 /// fallocate(2) from the start of the file: the blocks up to `size` are its own, and its size stays. Returns 0, or -1 with errno.
 int earshot_reserve(int descriptor, uint64_t size);
 
+/// ioctl_ficlone(2): has the empty file `to` share the blocks of `from`. Returns 0, or -1 with errno where the file system cannot, or has both
+/// files not on it.
+int earshot_clone_file(int to, int from);
+
+/// copy_file_range(2) of at most `count` bytes at the same offset of both files, within the kernel. Returns how many, or -1 with errno: EXDEV
+/// where the files lie on different file systems. Some file systems return 0 for a file of which they can copy nothing.
+ssize_t earshot_copy_range(int to, int from, uint64_t offset, size_t count);
+
 /// Whether an open file or directory lies on a tmpfs: 1 or 0.
 int earshot_is_in_memory(int descriptor);
 

@@ -39,6 +39,14 @@ public struct ResourceContent: Sendable {
         }
     }
 
+    /// The open file, which cannot be written; `nil` for a directory.
+    package var file: OpenFile? {
+        switch self.bytes {
+        case .file(let file): file
+        case .tree: nil
+        }
+    }
+
     /// Returns a file's attributes; `nil` for a directory. If the sender sent no time, the time is that of the file's arrival.
     /// - Throws: `storage` if the spool cannot be read.
     package func attributes() async throws(EarshotError) -> FileAttributes? {

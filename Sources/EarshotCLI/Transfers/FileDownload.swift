@@ -23,25 +23,65 @@ struct FileDownload: Sendable {
             // On file systems without unnamed files, the temporary file has a name.
             file.drop()
         } _: {
-            var written: UInt64 = 0
             let content = try await self.content()
+            if case .file(let source) = content, let linked = try self.link(source, in: directory, as: name, like: file) { return linked }
             let attributes = try content.attributes()
-            try await content.forEach { piece in
-                let offset = written
-                try piece.withUnsafeReadableBytes { (bytes) throws(FileError) in
-                    try file.file.write(bytes, at: offset, leavingHoles: attributes?.hasHoles == true)
-                }
-                written += UInt64(piece.readableBytes)
-                ProgressLine.draw(name: self.resource.name, transferred: written, size: self.resource.size, rate: 0)
+            let written: UInt64
+            switch content {
+            case .file(let source): written = try file.file.copyContent(of: source, progress: self.draw)
+            case .daemon(let content): written = try await self.write(content, to: file.file, leavingHoles: attributes?.hasHoles == true)
             }
             ProgressLine.leave()
             try self.check(written)
             if let attributes { file.file.apply(attributes) }
-            guard let published = try file.publish(as: name, onConflict: .rename) else {
-                throw CommandFailure(.cannotCreate, "cannot create \(directory.subject(name).escapedForDisplay)")
-            }
-            return published
+            return try self.publish(file, as: name)
         }
+    }
+
+    /// Gives the daemon's file a second name, if it is this user's own and lies on the directory's file system. The permissions are those of
+    /// the new file `example`. Returns `nil` if the content has to be copied.
+    private func link(
+        _ source: OpenFile, in directory: SafeDirectory, as name: SafeName, like example: TemporaryFile
+    ) throws -> SafeName? {
+        let (status, wanted) = (try source.status(), try example.file.status())
+        // A file with two names was fetched before, and its user may change it.
+        guard self.resource.publishedPath == nil, status.links == 1, status.owner == geteuid(), status.device == wanted.device else {
+            return nil
+        }
+        try self.check(status.size)
+        let attributes = try source.attributes()
+        do throws(FileError) {
+            try source.setMode(wanted.mode)
+            source.apply(attributes)
+            return try self.publish(TemporaryFile(in: directory, linking: source), as: name)
+        } catch  where TemporaryFile.linkFailures.contains(error.code) {
+            return nil
+        }
+    }
+
+    private func publish(_ file: TemporaryFile, as name: SafeName) throws(FileError) -> SafeName {
+        guard let published = try file.publish(as: name, onConflict: .rename) else {
+            throw FileError("create", file.directory.subject(name), code: EEXIST)
+        }
+        return published
+    }
+
+    /// Writes the daemon's bytes. Returns their number.
+    private func write(_ content: ControlContent, to file: OpenFile, leavingHoles: Bool) async throws -> UInt64 {
+        var written: UInt64 = 0
+        for try await piece in content {
+            let offset = written
+            try piece.withUnsafeReadableBytes { (bytes) throws(FileError) in
+                try file.write(bytes, at: offset, leavingHoles: leavingHoles)
+            }
+            written += UInt64(piece.readableBytes)
+            self.draw(written)
+        }
+        return written
+    }
+
+    private func draw(_ written: UInt64) {
+        ProgressLine.draw(name: self.resource.name, transferred: written, size: self.resource.size, rate: 0)
     }
 
     /// Writes to standard output, and syncs if that is a file. The daemon keeps its copy: a pipe that accepted all bytes does not show that
@@ -78,21 +118,21 @@ struct FileDownload: Sendable {
     /// The source of a file's bytes.
     private enum Content {
         case daemon(ControlContent)
-        /// The file that the daemon has published, opened with this user's permissions.
-        case published(OpenFile)
+        /// The daemon's file, or the file that it has published, opened with this user's permissions.
+        case file(OpenFile)
 
         /// The file's attributes; `nil` if the daemon does not report them.
         func attributes() throws -> FileAttributes? {
             switch self {
             case .daemon(let content): content.attributes?.onDisk
-            case .published(let file): try file.attributes()
+            case .file(let file): try file.attributes()
             }
         }
 
         func forEach(_ body: (ByteBuffer) async throws -> Void) async throws {
             switch self {
             case .daemon(let content): for try await piece in content { try await body(piece) }
-            case .published(let file):
+            case .file(let file):
                 var offset: UInt64 = 0
                 while case let bytes = try file.bytes(at: offset, count: LocalSource.pieceSize), !bytes.isEmpty {
                     offset += UInt64(bytes.count)
@@ -103,8 +143,11 @@ struct FileDownload: Sendable {
     }
 
     private func content() async throws -> Content {
-        guard let path = self.resource.publishedPath else { return .daemon(try await self.client.content(of: self.resource.id)) }
-        return .published(try Self.open(path))
+        if let path = self.resource.publishedPath { return .file(try Self.open(path)) }
+        if let descriptor = try await self.client.openContent(of: self.resource.id) {
+            return .file(OpenFile(descriptor: descriptor, subject: self.resource.name))
+        }
+        return .daemon(try await self.client.content(of: self.resource.id))
     }
 
     private static func open(_ path: String) throws -> OpenFile {

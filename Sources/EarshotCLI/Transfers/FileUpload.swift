@@ -114,29 +114,43 @@ struct FileUpload: Sendable {
         }
     }
 
-    /// Sends bytes that the daemon stores before it sends them.
+    /// Sends a source that the daemon stores before it sends it.
     private func keepContent(for recipient: ControlAPI.ResourceRecipient) async throws -> [Result] {
         let rows = TransferRows()
         return try await self.takingBack(rows) {
             let events = try await self.client.watch(patience: TransferFollower.daemonPatience)
-            let (size, bytes, attributes) = try self.content()
             try await rows.make {
-                try await self.client.sendResource(
-                    to: recipient, name: self.source.name, kind: self.source.kind, size: size, content: bytes, digest: self.digest,
-                    queue: self.queue, attributes: attributes
-                ).resources
+                try await self.passing {
+                    let file = try self.source.openFile()
+                    return try await self.client.sendFile(
+                        file.descriptor, to: recipient, name: self.source.name, digest: self.digest, queue: self.queue)
+                } orBytes: {
+                    let (size, bytes, attributes) = try self.content()
+                    return try await self.client.sendResource(
+                        to: recipient, name: self.source.name, kind: self.source.kind, size: size, content: bytes, digest: self.digest,
+                        queue: self.queue, attributes: attributes
+                    ).value
+                }.resources
             }
             return try await self.follow(rows, events)
         }
     }
 
     /// Passes the open file to the daemon; sends the bytes of any other source, and to a daemon that takes no descriptor.
-    private func send(to recipient: String) async throws -> [Result] {
-        guard self.source.isPassable else { return [try await self.upload(to: recipient)] }
+    private func passing<Value>(_ pass: () async throws -> Value, orBytes send: () async throws -> Value) async throws -> Value {
+        guard self.source.isPassable else { return try await send() }
         do {
-            return try await self.passFile(to: recipient)
+            return try await pass()
         } catch ControlError.problem(let problem) where problem.status == 411 {
-            return [try await self.upload(to: recipient)]
+            return try await send()
+        }
+    }
+
+    private func send(to recipient: String) async throws -> [Result] {
+        try await self.passing {
+            try await self.passFile(to: recipient)
+        } orBytes: {
+            [try await self.upload(to: recipient)]
         }
     }
 

@@ -32,4 +32,21 @@ extension ControlClient {
             }
         }
     }
+
+    /// `GET /v1/resources/{id}/content` as an open file: returns a descriptor that is open for reading only, of a received file's content.
+    /// The caller closes it. It stays readable when the daemon drops the content.
+    /// - Returns: `nil` if the daemon does not pass this content as a descriptor: a directory, or any content of an older daemon. Use
+    ///   ``content(of:asTree:)`` then.
+    public func openContent(of id: ResourceID) async throws(ControlError) -> CInt? {
+        let path = ControlPath.path(["resources", id.description, "content"])
+        let socketPath = self.socketPath
+        return try await Self.onThread { interruption throws(ControlError) in
+            let connection = try interruption.watch(try StreamConnection(socketPath: socketPath))
+            try connection.send("GET", path, upgrade: ControlAPI.descriptorProtocol)
+            let answer = try connection.receiveHead()
+            if (200..<300).contains(answer.status) { return nil }
+            guard answer.status == 101 else { throw Self.problem(try connection.receiveAll(of: answer), status: answer.status) }
+            return try connection.receiveDescriptor()
+        }
+    }
 }

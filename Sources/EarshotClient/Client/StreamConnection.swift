@@ -167,6 +167,19 @@ final class StreamConnection {
         }
     }
 
+    /// Receives one byte with a descriptor, which is close-on-exec.
+    /// - Throws: `lost`, `malformed`.
+    func receiveDescriptor() throws(ControlError) -> CInt {
+        while true {
+            var descriptor: CInt = -1
+            let count = earshot_receive_descriptor(self.descriptor, &descriptor)
+            if count == 1 { return descriptor }
+            guard count < 0 else { throw .malformed("the daemon passed \(count) descriptors") }
+            guard errno == EAGAIN else { throw self.lost(errno == EPIPE ? "it closed the connection" : SystemError.reason(errno)) }
+            self.waitForAnswer()
+        }
+    }
+
     /// Receives the body of an answer that is not a stream.
     /// - Throws: `lost`, `malformed`.
     func receiveAll(of answer: StreamAnswer) throws(ControlError) -> [UInt8] {

@@ -8,8 +8,8 @@ internal import NIOCore
 internal import NIOPosix
 
 /// A client's connection that has left HTTP to pass an open descriptor (unix(7), `SCM_RIGHTS`). A request asks for that with
-/// `Upgrade: earshot-descriptor` (RFC 9110 section 7.8). After the answer 101, one byte passes with the descriptor, and then JSON lines go to
-/// the client (``ControlAPI/DescriptorLine``).
+/// `Upgrade: earshot-descriptor` (RFC 9110 section 7.8). After the answer 101, one byte passes with the descriptor, to the client or from it.
+/// Then JSON lines tell the client what becomes of its descriptor (``ControlAPI/DescriptorLine``).
 ///
 /// NIO reads sockets without their descriptors. The socket therefore leaves its channel before the answer, and has a new one afterwards.
 struct DescriptorConnection: Sendable {
@@ -41,17 +41,9 @@ struct DescriptorConnection: Sendable {
         _ context: APIContext, subject: String,
         _ work: @escaping @Sendable (OpenFile, Self) async throws -> ControlAPI.DescriptorLine
     ) async throws -> Never {
-        let before = context.channel
-        do { try await OrderlyCloseHandler.flush(before) } catch { throw Taken() }
-        guard context.moved.enter() else {
-            throw APIProblem(.busy, "too many connections pass open files; try again later", status: .serviceUnavailable)
-        }
+        try await self.enter(context)
         defer { context.moved.leave() }
-        let socket = try await before.eventLoop.submit {
-            defer { before.close(promise: nil) }
-            return MovedConnections.Socket(of: before, unread: ByteBuffer())
-        }.get()
-        guard let socket else { throw Taken() }
+        let socket = try await self.socket(of: context.channel)
         let file = await self.file(from: socket.descriptor, subject: subject)
         let channel: any Channel
         do {
@@ -78,6 +70,42 @@ struct DescriptorConnection: Sendable {
         throw Taken()
     }
 
+    /// Answers the request with an open file, and closes the connection. The client gets no other right than the descriptor's.
+    /// - Throws: as ``receive(_:subject:_:)``.
+    static func pass(_ file: OpenFile, _ context: APIContext) async throws -> Never {
+        try await self.enter(context)
+        defer { context.moved.leave() }
+        let socket = try await self.socket(of: context.channel).descriptor
+        // The socket has room. A client that has gone needs no answer.
+        if self.sendAnswer(on: socket) { _ = earshot_send_descriptor(socket, file.descriptor) }
+        close(socket)
+        throw Taken()
+    }
+
+    /// Finishes earlier answers, and takes a place for the connection.
+    private static func enter(_ context: APIContext) async throws {
+        do { try await OrderlyCloseHandler.flush(context.channel) } catch { throw Taken() }
+        guard context.moved.enter() else {
+            throw APIProblem(.busy, "too many connections pass open files; try again later", status: .serviceUnavailable)
+        }
+    }
+
+    /// Takes the socket from its channel, which is closed.
+    private static func socket(of channel: any Channel) async throws -> MovedConnections.Socket {
+        let socket = try await channel.eventLoop.submit {
+            defer { channel.close(promise: nil) }
+            return MovedConnections.Socket(of: channel, unread: ByteBuffer())
+        }.get()
+        guard let socket else { throw Taken() }
+        return socket
+    }
+
+    /// Answers 101. Returns whether the kernel has taken the answer.
+    private static func sendAnswer(on socket: CInt) -> Bool {
+        let answer = Array(self.answer.utf8)
+        return answer.withUnsafeBytes { earshot_send(socket, $0.baseAddress, $0.count, 0) } == answer.count
+    }
+
     /// Answers 101 and waits for the descriptor, on a thread. Its file is not examined, which may take as long as a server is away.
     private static func file(from socket: CInt, subject: String) async -> Result<OpenFile, any Error> {
         await withCheckedContinuation { continuation in
@@ -93,8 +121,7 @@ struct DescriptorConnection: Sendable {
 
     private static func receive(from socket: CInt, subject: String) throws(APIProblem) -> OpenFile {
         // The socket has room, because the kernel has taken every earlier answer.
-        let answer = Array(self.answer.utf8)
-        guard answer.withUnsafeBytes({ earshot_send(socket, $0.baseAddress, $0.count, 0) }) == answer.count else { throw Self.missing }
+        guard self.sendAnswer(on: socket) else { throw Self.missing }
         var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         guard poll(&waiting, 1, CInt(Self.descriptorTime / .milliseconds(1))) > 0 else { throw Self.missing }
         var descriptor: CInt = -1
