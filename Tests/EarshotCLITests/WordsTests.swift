@@ -58,6 +58,24 @@ struct WordsTests {
         #expect(Seconds(argument: text)?.value == seconds)
     }
 
+    /// A date is read as it is printed. A time without a date was that long ago.
+    @Test func timesInThePast() throws {
+        let now = Date(timeIntervalSince1970: 1_764_000_000)
+        #expect(PastTime(argument: "2h")?.date(at: now) == now - 7200)
+        let shown = Words.time(now)
+        #expect(PastTime(argument: shown)?.date(at: .distantFuture) == now)
+        #expect(PastTime(argument: shown.replacing(" ", with: "T"))?.date(at: .distantFuture) == now)
+        let minute = try #require(PastTime(argument: String(shown.dropLast(3)))?.date(at: .distantFuture))
+        #expect(now - 60 < minute && minute <= now)
+        let day = try #require(PastTime(argument: String(shown.prefix(10)))?.date(at: .distantFuture))
+        #expect(Words.time(day) == "\(shown.prefix(10)) 00:00:00")
+    }
+
+    @Test(arguments: ["", "yesterday", "2026-13-01", "2026-02-30", "2026-11-21 25:00:00", "2026-11-21 ", "2026-11-21x", "10:00"])
+    func otherTextIsNoTimeInThePast(_ text: String) {
+        #expect(PastTime(argument: text) == nil)
+    }
+
     @Test(arguments: ["", "s", "-1", "nan", "inf", "1e9", "0x10", "5 parsecs", "1.2.3", ".", "99999999999", "٣"])
     func otherTextIsNoTime(_ text: String) {
         #expect(Seconds(argument: text) == nil)

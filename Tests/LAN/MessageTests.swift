@@ -21,6 +21,13 @@ extension LAN {
                 let shown = try await alice.expect(0, "receive", "--count", "1")
                 #expect(shown.output.contains("bob") && shown.output.contains("hello yourself"))
                 try await alice.expect(75, "receive", "--count", "1", "--timeout", "1")
+
+                // Read messages can be shown again, and unread ones stay unread.
+                try await bob.expect(0, "send", "alice", "one more")
+                let all = try await alice.expect(0, "receive", "--all", "--since", "1h").output
+                #expect(all.contains("hello yourself") && all.hasSuffix("one more\n"))
+                #expect(try await alice.expect(0, "receive", "--all", "--since", "0", "--raw").output.isEmpty)
+                #expect(try await alice.expect(0, "receive", "--raw").output == "one more")
             }
         }
 

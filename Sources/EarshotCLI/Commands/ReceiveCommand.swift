@@ -1,13 +1,15 @@
 import ArgumentParser
 import EarshotClient
 import EarshotSafety
+import FoundationEssentials
 
 struct ReceiveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "receive", abstract: "Print unread messages, oldest first.",
         discussion: """
             Without --follow, --count or --timeout, prints the unread messages and exits. While waiting, it also prints unreliable \
-            messages, which are delivered only to waiting programs.
+            messages, which are delivered only to waiting programs. With --all, prints the messages that were read too, and leaves unread \
+            messages unread.
             """)
 
     /// The number of messages in one request, which is the most that the daemon answers. It also bounds the answer's bytes.
@@ -23,6 +25,12 @@ struct ReceiveCommand: AsyncParsableCommand {
     var count: Int?
     @Option(name: .long, help: ArgumentHelp("Maximum time to wait, such as 30, 1.5, 30s or 2min.", valueName: "time"))
     var timeout: Seconds?
+    @Flag(name: .long, help: "Also print messages that were read, and mark none as read.")
+    var all = false
+    @Option(
+        name: .long,
+        help: ArgumentHelp("With --all, only messages received since then, such as 2h, 7d or 2026-11-21 10:00.", valueName: "time"))
+    var since: PastTime?
     @Flag(name: .long, help: "Print only the bytes of the messages.")
     var raw = false
     @OptionGroup var options: GlobalOptions
@@ -31,6 +39,10 @@ struct ReceiveCommand: AsyncParsableCommand {
         guard self.from != "" else { throw ValidationError("the peer's name is empty") }
         guard self.group != "" else { throw ValidationError("the group's name is empty") }
         if let count = self.count, count < 1 { throw ValidationError("--count is 1 or more") }
+        if self.all, self.follow || self.count != nil || self.timeout != nil {
+            throw ValidationError("--all prints what is there and does not wait; leave out --follow, --count and --timeout")
+        }
+        if self.since != nil, !self.all { throw ValidationError("--since is for messages that were read too; add --all") }
         if self.raw, self.options.json { throw ValidationError("give either --raw or --json, not both") }
     }
 
@@ -38,7 +50,9 @@ struct ReceiveCommand: AsyncParsableCommand {
         let reader = MessageReader(
             from: self.from, group: self.group, limit: self.count, form: self.raw ? .raw : self.options.json ? .json : .text)
         let (follow, count, timeout) = (self.follow, self.count, self.timeout)
+        let (all, since) = (self.all, self.since?.date(at: .now))
         try await self.options.withClient { client in
+            if all { return try await reader.printAll(client, since: since) }
             guard follow || count != nil || timeout != nil else {
                 try await reader.drain(client)
                 return

@@ -1,5 +1,6 @@
 import EarshotClient
 import EarshotSafety
+import FoundationEssentials
 import Synchronization
 
 /// Prints unread messages and marks them read once they are written, a page at a time.
@@ -34,6 +35,22 @@ struct MessageReader: Sendable {
         var progress = Progress()
         try await self.drain(client, from: self.from, in: self.group, &progress)
         if progress.printed == 0 { Standard.note("no unread messages") }
+    }
+
+    /// Prints all messages that were received since `start`, read or not, and marks none as read.
+    func printAll(_ client: ControlClient, since start: Date?) async throws {
+        var printed = 0
+        var place: String?
+        repeat {
+            let page = try await client.messages(all: true, from: self.from, in: self.group, after: place, limit: ReceiveCommand.page)
+            for message in page.value.messages {
+                if let start, let received = message.receivedAt, received < start { continue }
+                try Standard.write(try self.bytes(message))
+                printed += 1
+            }
+            place = page.value.next
+        } while place != nil
+        if printed == 0 { Standard.note("no messages") }
     }
 
     /// Prints the unread messages, page by page.
