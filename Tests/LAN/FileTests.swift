@@ -171,6 +171,21 @@ extension LAN {
             }
         }
 
+        /// A relay passes bytes and no descriptors.
+        @Test func aRelayPassesFilesAsBytes() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                try await LAN.make("one", mebibytes: 1, at: alice)
+                let (near, far) = (try HeldSocket(before: alice, holding: "-"), try HeldSocket(before: bob, holding: "-"))
+                try await alice.expect(0, "file", "send", "bob", "one", "--queue", "--socket", near.path)
+                try await eventually("it is there") { try await bob.files().map(\.state) == [.known(.completed)] }
+                try await bob.expect(0, "file", "get", "one", "--socket", far.path)
+                #expect(try await LAN.equal("\(alice.place)/one", "\(bob.place)/one"))
+                near.close()
+                far.close()
+            }
+        }
+
         private static func names(_ outcome: Outcome) throws -> [String] {
             try ControlJSON.decode(ControlAPI.ResourceList.self, from: outcome.output.utf8).resources.map(\.name)
         }

@@ -136,12 +136,13 @@ struct FileUpload: Sendable {
         }
     }
 
-    /// Passes the open file to the daemon; sends the bytes of any other source, and to a daemon that takes no descriptor.
+    /// Passes the open file to the daemon; sends the bytes of any other source, and to a daemon that takes no descriptor or that a relay
+    /// keeps it from.
     private func passing<Value>(_ pass: () async throws -> Value, orBytes send: () async throws -> Value) async throws -> Value {
         guard self.source.isPassable else { return try await send() }
         do {
             return try await pass()
-        } catch ControlError.problem(let problem) where problem.status == 411 {
+        } catch ControlError.problem(let problem) where problem.status == 411 || problem.code == .known(.invalidParameter) {
             return try await send()
         }
     }

@@ -8,7 +8,8 @@ extension ControlClient {
     ///
     /// If the connection to the peer is lost, the transfer resumes when the peer returns. If the task is cancelled, or this process ends,
     /// the transfer is cancelled. `progress` is called with the transfer as it begins and moves.
-    /// - Throws: `problem` with status 411 if the daemon's version does not take descriptors.
+    /// - Throws: `problem` with status 411 if the daemon's version does not take descriptors, and with `invalid-parameter` if the descriptor
+    ///   did not arrive, because a relay forwards the socket.
     public func sendFile(
         _ descriptor: CInt, to recipient: ControlAPI.ResourceRecipient, name: String, digest: ControlAPI.Resource.Digest? = nil,
         queue: Bool = false, progress: @escaping @Sendable (ControlAPI.Resource) -> Void = { _ in }
@@ -35,7 +36,7 @@ extension ControlClient {
 
     /// `GET /v1/resources/{id}/content` as an open file: returns a descriptor that is open for reading only, of a received file's content.
     /// The caller closes it. It stays readable when the daemon drops the content.
-    /// - Returns: `nil` if the daemon does not pass this content as a descriptor: a directory, or any content of an older daemon. Use
+    /// - Returns: `nil` if no descriptor came: for a directory, from an older daemon, or through a relay, such as a forwarded socket. Use
     ///   ``content(of:asTree:)`` then.
     public func openContent(of id: ResourceID) async throws(ControlError) -> CInt? {
         let path = ControlPath.path(["resources", id.description, "content"])

@@ -167,13 +167,15 @@ final class StreamConnection {
         }
     }
 
-    /// Receives one byte with a descriptor, which is close-on-exec.
+    /// Receives one byte with a descriptor, which is close-on-exec. Returns `nil` if the byte came alone: a relay between this process and the
+    /// daemon passes no descriptors.
     /// - Throws: `lost`, `malformed`.
-    func receiveDescriptor() throws(ControlError) -> CInt {
+    func receiveDescriptor() throws(ControlError) -> CInt? {
         while true {
             var descriptor: CInt = -1
             let count = earshot_receive_descriptor(self.descriptor, &descriptor)
             if count == 1 { return descriptor }
+            if count == 0 { return nil }
             guard count < 0 else { throw .malformed("the daemon passed \(count) descriptors") }
             guard errno == EAGAIN else { throw self.lost(errno == EPIPE ? "it closed the connection" : SystemError.reason(errno)) }
             self.waitForAnswer()
