@@ -76,6 +76,12 @@ import Testing
             try await ControlClient.with(socketPath: bob.path) { client in
                 let descriptor = try #require(try await client.openContent(of: file.id))
                 defer { close(descriptor) }
+                for (row, isCopied) in [(file, true), (directory, false)] {
+                    let copy = open("\(bob.place)/copy-\(row.id)", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+                    defer { close(copy) }
+                    let count = try await client.content(of: row.id, into: copy)
+                    #expect(Int64(count) == Int64(lseek(copy, 0, SEEK_END)) && (count == content.count) == isCopied)
+                }
                 #expect(fcntl(descriptor, F_GETFL) & O_ACCMODE == O_RDONLY && fcntl(descriptor, F_GETFD) == FD_CLOEXEC)
                 try await client.dropContent(of: file.id)
                 var got = [UInt8](repeating: 0, count: content.count + 1)

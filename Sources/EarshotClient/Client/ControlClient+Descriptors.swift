@@ -1,3 +1,7 @@
+import EarshotSafety
+import Glibc
+import NIOCore
+
 /// Calls that pass an open descriptor over the daemon's socket (unix(7), `SCM_RIGHTS`).
 extension ControlClient {
     /// `POST /v1/resources` with an open file, which the daemon reads with no other right than this. Answers when the receiver has the
@@ -48,6 +52,32 @@ extension ControlClient {
             if (200..<300).contains(answer.status) { return nil }
             guard answer.status == 101 else { throw Self.problem(try connection.receiveAll(of: answer), status: answer.status) }
             return try connection.receiveDescriptor()
+        }
+    }
+
+    /// Writes a received file's content into an empty regular file that is open for writing, and returns the number of bytes. The kernel
+    /// copies the content where the daemon passes a descriptor. Otherwise, the bytes come as from ``content(of:asTree:)``.
+    ///
+    /// `output` stays the caller's. It is not synced.
+    /// - Throws: `output` if it cannot be written.
+    @discardableResult
+    public func content(of id: ResourceID, into output: CInt) async throws(ControlError) -> UInt64 {
+        let file = OpenFile(descriptor: fcntl(output, F_DUPFD_CLOEXEC, 0), subject: "the output")
+        do {
+            if let descriptor = try await self.openContent(of: id) {
+                let source = OpenFile(descriptor: descriptor, subject: id.description)
+                return try await Self.onThread { _ in Result { () throws(FileError) in try file.copyContent(of: source) } }.get()
+            }
+            var written: UInt64 = 0
+            for try await piece in try await self.content(of: id) {
+                try file.write(Array(piece.readableBytesView), at: written)
+                written += UInt64(piece.readableBytes)
+            }
+            return written
+        } catch let error as FileError {
+            throw .output(reason: error.reason, code: error.code)
+        } catch {
+            throw error as? ControlError ?? .cancelled
         }
     }
 }
