@@ -52,6 +52,7 @@ def talk(scene):
     scene.run("alice", "earshot doctor bob", status=(0, 1), says="ok +peer answer")
     scene.run("alice", "earshot send bob hello")
     scene.run("bob", "earshot receive", says="alice: hello")
+    scene.run("bob", "earshot receive --all --since 2h", says="alice: hello")
     scene.run("alice", "earshot send bob build is green")
     scene.run("alice", "make 2>&1 | earshot send bob -")
     scene.run("alice", "earshot send --all lunch")
