@@ -106,11 +106,9 @@ package enum DataPathEffect: Sendable, Hashable {
     /// Stop accepting a connection for this transfer.
     case revoke
     /// Use the connection that was just reported as attached for the transfer from now on.
-    case use(attempt: UInt64)
-    /// Continue without a data connection.
-    case doWithout(attempt: UInt64)
+    case use
     /// Drop the connection that was just reported as attached: it is late or redundant.
     case drop
-    /// Close the attempt's connection, which is no longer needed.
-    case close(attempt: UInt64)
+    /// Close the transfer's connection, if there is one: it is no longer needed.
+    case close
 }

@@ -154,11 +154,6 @@ package enum PeerNeed: Sendable, Hashable {
 
 /// An event of a transfer's data connection, or of the attempts to make one.
 package enum DataPathEvent: Sendable, Hashable {
-    /// Both sides have agreed that the transfer's bytes go over a data connection; an earlier one is closed. `link` is the control
-    /// connection, which this side opened if `isInitiator`. Each `attempt` is requested once.
-    case wanted(PeerID, link: LinkID, isInitiator: Bool, attempt: UInt64)
-    /// The transfer no longer needs a data connection.
-    case over
     /// A peer's ticket, or its report that it cannot dial.
     case ticket(DataToken, from: PeerID)
     case unavailable(from: PeerID)

@@ -51,3 +51,16 @@ extension LinkFacts {
             dialledAddress: isInitiator ? PeerAddress(host: "10.77.0.2", zone: nil, port: 47110) : nil, vouchedUntil: vouchedUntil)
     }
 }
+
+extension CoreBench {
+    /// Ends the attempt to open a transfer's data connection, which the peer dials.
+    mutating func dataOpened(_ transfer: TransferID, _ stands: Bool) {
+        let attempt = self.core.dataPaths.waiting(transfer) ?? 0
+        self.handle(.dataPath(transfer, stands ? .attached(attempt: attempt) : .expired(attempt: attempt)))
+    }
+
+    /// Returns the effects for a transfer's data connection until now.
+    func dataPath(of transfer: TransferID) -> [DataPathEffect] {
+        self.effects.compactMap { if case .dataPath(transfer, let effect) = $0 { effect } else { nil } }
+    }
+}

@@ -1,4 +1,5 @@
 import EarshotWire
+import Simulation
 import Testing
 
 @testable import EarshotCore
@@ -8,26 +9,38 @@ import Testing
     private static let bob = PeerID(subjectPublicKeyInfo: [1])
     private static let carol = PeerID(subjectPublicKeyInfo: [2])
     private static let link = LinkID(number: 7)
-    private static let transfer = TransferID(high: 0, low: 1)
-    private static let start = MonotonicInstant(nanoseconds: 0)
+    private static let stream = StreamID(high: 0, low: 1)
+    private static let transfer = TransferID(stream)
 
-    private var core = NodeCore.bench()
+    private var paths = DataPaths()
+    private var random: any RandomNumberGenerator & Sendable = SplitMix64(seed: 1)
+    /// The outcome of the last event.
+    private var outcome: Bool?
 
-    /// Returns the effects of an event on the transfer.
-    private mutating func on(_ event: DataPathEvent, at now: MonotonicInstant = start) -> [DataPathEffect] {
-        self.on(.dataPath(Self.transfer, event), at: now).compactMap {
-            if case .dataPath(Self.transfer, let effect) = $0 { effect } else { nil }
-        }
-    }
-
-    private mutating func on(_ input: Input, at now: MonotonicInstant = start) -> [Effect] {
+    /// Returns the effects of an event on a transfer.
+    private mutating func handle(_ event: DataPathEvent, of transfer: TransferID = transfer) -> [Effect] {
         var effects: [Effect] = []
-        self.core.handle(input, at: Now(monotonic: now, wall: WallTime(milliseconds: 0)), into: &effects)
+        self.outcome = self.paths.handle(event, of: transfer, using: &self.random, into: &effects)?.stands
         return effects
     }
 
-    private func wanted(_ peer: PeerID = bob, isInitiator: Bool, attempt: UInt64 = 1) -> DataPathEvent {
-        .wanted(peer, link: Self.link, isInitiator: isInitiator, attempt: attempt)
+    private mutating func on(_ event: DataPathEvent) -> [DataPathEffect] { Self.paths(in: self.handle(event)) }
+
+    private static func paths(in effects: [Effect]) -> [DataPathEffect] {
+        effects.compactMap { if case .dataPath(Self.transfer, let effect) = $0 { effect } else { nil } }
+    }
+
+    @discardableResult
+    private mutating func open(_ stream: StreamID = stream, with peer: PeerID = bob, isInitiator: Bool) -> [Effect] {
+        var effects: [Effect] = []
+        self.paths.open(.stream(stream), with: peer, over: Self.link, isInitiator: isInitiator, using: &self.random, into: &effects)
+        return effects
+    }
+
+    private mutating func close(_ transfer: TransferID = transfer) -> [Effect] {
+        var effects: [Effect] = []
+        self.paths.close(transfer, into: &effects)
+        return effects
     }
 
     private var token: DataToken {
@@ -50,70 +63,56 @@ import Testing
     // MARK: The side that opened the control connection
 
     @Test mutating func theInitiatorWaitsForATicketAndDials() throws {
-        #expect(self.on(self.wanted(isInitiator: true)) == [])
+        #expect(self.open(isInitiator: true) == [])
         let token = try self.token
         #expect(self.on(.ticket(token, from: Self.bob)) == [.dial(token, Self.bob, over: Self.link, attempt: 1)])
-        #expect(self.on(.ticket(token, from: Self.bob)) == [])
-        #expect(self.on(.attached(attempt: 1)) == [.revoke, .use(attempt: 1)])
-        #expect(self.core.nextDeadline == nil)
-        #expect(self.core.dataPathCount == 1)
-        #expect(self.on(.over) == [.revoke, .close(attempt: 1)])
-        #expect(self.core.dataPathCount == 0)
+        #expect(self.on(.ticket(token, from: Self.bob)) == [] && self.outcome == nil)
+        #expect(self.on(.attached(attempt: 1)) == [.revoke, .use] && self.outcome == true)
+        #expect(self.paths.count == 1 && self.paths.waiting(Self.transfer) == nil)
+        #expect(Self.paths(in: self.close()) == [.revoke, .close])
+        #expect(self.paths.count == 0)
     }
 
     @Test mutating func whereItCannotDialTheOtherSideDoes() throws {
-        _ = self.on(self.wanted(isInitiator: true))
+        self.open(isInitiator: true)
         _ = self.on(.ticket(try self.token, from: Self.bob))
-        let effects = self.on(.dataPath(Self.transfer, .dialFailed(attempt: 1)))
+        let effects = self.handle(.dialFailed(attempt: 1))
         let (sent, expected) = try self.ticket(in: effects)
         #expect(sent == expected)
         let ticket = DataTicket(transfer: Self.transfer, token: sent)
         #expect(effects.contains(.send(Self.link, [.dataUnavailable(Self.transfer), .dataTicket(ticket)])))
-        #expect(self.on(.unavailable(from: Self.bob)) == [.revoke, .doWithout(attempt: 1)])
+        #expect(self.outcome == nil)
+        #expect(self.on(.unavailable(from: Self.bob)) == [.revoke] && self.outcome == false)
     }
 
     // MARK: The responder
 
     @Test mutating func theResponderExpectsBeforeItSaysSo() throws {
-        let effects = self.on(.dataPath(Self.transfer, self.wanted(isInitiator: false)))
+        let effects = self.open(isInitiator: false)
         let (sent, expected) = try self.ticket(in: effects)
         #expect(sent == expected)
         let isExpectedFirst = if case .dataPath? = effects.first, case .send? = effects.last { true } else { false }
         #expect(isExpectedFirst)
-        #expect(self.on(.attached(attempt: 1)) == [.revoke, .use(attempt: 1)])
-        #expect(self.on(.attached(attempt: 1)) == [.drop], "one is enough")
+        #expect(self.on(.attached(attempt: 1)) == [.revoke, .use] && self.outcome == true)
+        #expect(self.on(.attached(attempt: 1)) == [.drop] && self.outcome == nil, "one is enough")
     }
 
     @Test mutating func whereNeitherCanDialBothDoWithout() throws {
-        _ = self.on(self.wanted(isInitiator: false))
+        self.open(isInitiator: false)
         let token = try self.token
         #expect(self.on(.unavailable(from: Self.bob)) == [])
         #expect(self.on(.ticket(token, from: Self.bob)) == [.dial(token, Self.bob, over: Self.link, attempt: 1)])
         #expect(
-            self.on(.dataPath(Self.transfer, .dialFailed(attempt: 1))) == [
-                .send(Self.link, [.dataUnavailable(Self.transfer)]), .dataPath(Self.transfer, .revoke),
-                .dataPath(Self.transfer, .doWithout(attempt: 1)),
-            ])
-        #expect(self.on(.dialFailed(attempt: 1)) == [])
+            self.handle(.dialFailed(attempt: 1))
+                == [.send(Self.link, [.dataUnavailable(Self.transfer)]), .dataPath(Self.transfer, .revoke)])
+        #expect(self.outcome == false)
+        #expect(self.on(.dialFailed(attempt: 1)) == [] && self.outcome == nil)
     }
 
-    // MARK: Timeouts
-
-    @Test(arguments: [true, false]) mutating func dataDialTime(isInitiator: Bool) {
-        _ = self.on(self.wanted(isInitiator: isInitiator))
-        let due = Self.start + EarshotLimits.dataDialTime
-        #expect(self.core.nextDeadline == due)
-        #expect(self.on(.deadline, at: due - .nanoseconds(1)) == [])
-        #expect(
-            self.on(.deadline, at: due) == [.dataPath(Self.transfer, .revoke), .dataPath(Self.transfer, .doWithout(attempt: 1))])
-        #expect(self.on(.attached(attempt: 1), at: due) == [.drop])
-    }
-
-    /// After a suspend, a deadline and other events are due at once: the deadline is handled first.
-    @Test mutating func whatIsDueGoesFirst() {
-        _ = self.on(self.wanted(isInitiator: false))
-        let later = Self.start + EarshotLimits.dataDialTime + .seconds(3600)
-        #expect(self.on(.attached(attempt: 1), at: later) == [.revoke, .doWithout(attempt: 1), .drop])
+    @Test(arguments: [true, false]) mutating func timeRunsOut(isInitiator: Bool) {
+        self.open(isInitiator: isInitiator)
+        #expect(self.on(.expired(attempt: 1)) == [.revoke] && self.outcome == false)
+        #expect(self.on(.attached(attempt: 1)) == [.drop] && self.outcome == nil)
     }
 
     // MARK: Several transfers
@@ -124,83 +123,103 @@ import Testing
     }
 
     @Test(arguments: End.allCases) mutating func dialsAboveTheLimitWaitForTheirTurn(_ end: End) throws {
-        let count = UInt64(EarshotLimits.dataDials) + 2
         let token = try self.token
-        let transfers = (0..<count).map { TransferID(high: 0, low: $0) }
-        for transfer in transfers { _ = self.on(.dataPath(transfer, self.wanted(isInitiator: true, attempt: transfer.low))) }
-        func dials(_ effects: [Effect]) -> [TransferID] {
+        let streams = (1...UInt64(EarshotLimits.dataDials) + 2).map { StreamID(high: 0, low: $0) }
+        for stream in streams { self.open(stream, isInitiator: true) }
+        func dials(_ effects: [Effect]) -> [StreamID] {
             effects.compactMap {
                 guard case .dataPath(let transfer, let effect) = $0 else { return nil }
-                return effect == .dial(token, Self.bob, over: Self.link, attempt: transfer.low) ? transfer : nil
+                let isDialled = effect == .dial(token, Self.bob, over: Self.link, attempt: transfer.low)
+                return isDialled ? StreamID(high: 0, low: transfer.low) : nil
             }
         }
-        let dialled = transfers.flatMap { dials(self.on(.dataPath($0, .ticket(token, from: Self.bob)))) }
-        #expect(dialled == Array(transfers.prefix(EarshotLimits.dataDials)), "the others wait for their turn")
-        let carols = TransferID(high: 1, low: 0)
-        _ = self.on(.dataPath(carols, self.wanted(Self.carol, isInitiator: true, attempt: 0)))
+        let dialled = streams.flatMap { dials(self.handle(.ticket(token, from: Self.bob), of: TransferID($0))) }
+        #expect(dialled == Array(streams.prefix(EarshotLimits.dataDials)), "the others wait for their turn")
+        let carols = StreamID(high: 1, low: 0)
+        self.open(carols, with: Self.carol, isInitiator: true)
         #expect(
-            self.on(.dataPath(carols, .ticket(token, from: Self.carol)))
-                == [.dataPath(carols, .dial(token, Self.carol, over: Self.link, attempt: 0))], "another peer has its own")
+            self.handle(.ticket(token, from: Self.carol), of: TransferID(carols)).contains {
+                if case .dataPath(_, .dial) = $0 { true } else { false }
+            }, "another peer has its own")
         let next: [Effect] =
             switch end {
-            case .attached: self.on(.dataPath(transfers[0], .attached(attempt: 0)))
-            case .dialFailed: self.on(.dataPath(transfers[0], .dialFailed(attempt: 0)))
-            case .expired: self.on(.dataPath(transfers[0], .expired(attempt: 0)))
-            case .over: self.on(.dataPath(transfers[0], .over))
+            case .attached: self.handle(.attached(attempt: 1))
+            case .dialFailed: self.handle(.dialFailed(attempt: 1))
+            case .expired: self.handle(.expired(attempt: 1))
+            case .over: self.close()
             }
-        #expect(dials(next) == [transfers[EarshotLimits.dataDials]])
-        #expect(self.core.figures.dataDials == EarshotLimits.dataDials)
+        #expect(dials(next) == [streams[EarshotLimits.dataDials]])
+        #expect(self.paths.mostDials == EarshotLimits.dataDials)
     }
 
     @Test mutating func aPeerThatIsGoneIsDialledForNone() throws {
         let token = try self.token
-        _ = self.on(.link(Self.link, .proven(try .of(Self.bob), isOtherDead: false)))
-        for number in 0...UInt64(EarshotLimits.dataDials) {
-            let transfer = TransferID(high: 0, low: number)
-            _ = self.on(.dataPath(transfer, self.wanted(isInitiator: true, attempt: number)))
-            _ = self.on(.dataPath(transfer, .ticket(token, from: Self.bob)))
+        let streams = (1...UInt64(EarshotLimits.dataDials) + 1).map { StreamID(high: 0, low: $0) }
+        for stream in streams {
+            self.open(stream, isInitiator: true)
+            _ = self.handle(.ticket(token, from: Self.bob), of: TransferID(stream))
         }
-        let isDialled = self.on(.link(Self.link, .closed(.lost))).contains {
-            if case .dataPath(_, .dial) = $0 { true } else { false }
+        self.open(StreamID(high: 1, low: 0), with: Self.carol, isInitiator: true)
+        let users = self.paths.users(of: Self.bob)
+        #expect(users == streams.map { .stream($0) })
+        var effects: [Effect] = []
+        self.paths.close(users.map(\.transfer), of: Self.bob, into: &effects)
+        let closed = streams.flatMap { stream -> [Effect] in
+            [.dataPath(TransferID(stream), .revoke), .dataPath(TransferID(stream), .close)]
         }
-        #expect(!isDialled)
-        #expect(self.core.dataPathCount == 0)
+        #expect(effects == closed)
+        #expect(self.paths.count == 1)
     }
 
     // MARK: Unrelated events
 
     @Test mutating func othersTicketsAndEarlierAttemptsChangeNothing() throws {
-        _ = self.on(self.wanted(isInitiator: true))
+        self.open(isInitiator: true)
         #expect(self.on(.ticket(try self.token, from: Self.carol)) == [])
         #expect(self.on(.unavailable(from: Self.carol)) == [])
-        #expect(self.on(self.wanted(isInitiator: true, attempt: 2)) == [.revoke, .close(attempt: 1)])
+        #expect(Self.paths(in: self.open(isInitiator: true)) == [.revoke, .close])
         #expect(self.on(.dialFailed(attempt: 1)) == [])
         #expect(self.on(.expired(attempt: 1)) == [])
         #expect(self.on(.attached(attempt: 1)) == [.drop])
-        #expect(self.core.dataPathCount == 1)
+        #expect(self.handle(.attached(attempt: 1), of: TransferID(high: 0, low: 9)) == [.dataPath(TransferID(high: 0, low: 9), .drop)])
+        #expect(self.paths.count == 1 && self.paths.waiting(Self.transfer) == 2)
     }
 
-    @Test mutating func aPeerThatIsGoneTakesItsOwnAlong() throws {
-        let links = [Self.bob: Self.link, Self.carol: LinkID(number: 8)]
-        for (peer, link) in [(Self.bob, Self.link), (Self.carol, LinkID(number: 8))] {
-            _ = self.on(.link(link, .proven(try .of(peer), isOtherDead: false)))
-        }
-        let deadlines = self.core.nextDeadline
-        let others = [(2, Self.carol), (3, Self.bob)].map { (TransferID(high: 0, low: $0.0), $0.1) }
-        _ = self.on(self.wanted(isInitiator: true))
-        for (transfer, peer) in others { _ = self.on(.dataPath(transfer, self.wanted(peer, isInitiator: true, attempt: transfer.low))) }
-        let gone = { (effects: [Effect]) in
-            effects.filter { if case .dataPath = $0 { true } else { false } }
-        }
-        #expect(
-            gone(self.on(.link(Self.link, .closed(.lost)))) == [
-                .dataPath(Self.transfer, .revoke), .dataPath(Self.transfer, .close(attempt: 1)),
-                .dataPath(others[1].0, .revoke), .dataPath(others[1].0, .close(attempt: 3)),
-            ])
-        #expect(self.core.dataPathCount == 1)
-        let carol = try #require(links[Self.carol])
-        #expect(gone(self.on(.link(carol, .closed(.lost)))).count == 2)
-        #expect(self.core.dataPathCount == 0)
-        #expect(deadlines != nil && self.core.nextDeadline == nil)
+    // MARK: In the core
+
+    @Test(arguments: [true, false]) func dataDialTime(isAttached: Bool) throws {
+        var bench = try StreamBench()
+        let id = try bench.opened()
+        bench.call(.accept(id))
+        bench.say(.streamReroute(StreamReroute(id: id, offset: 4)))
+        let data = TransferID(id)
+        let attempt = try #require(bench.bench.core.dataPaths.waiting(data))
+        bench.bench.advance(EarshotLimits.dataDialTime - .nanoseconds(1))
+        #expect(bench.bench.core.dataPaths.waiting(data) == attempt)
+        // After a suspend, the deadline and other events are due at once: the deadline is handled first.
+        if isAttached { bench.bench.sleep(.nanoseconds(1)) } else { bench.bench.advance(.nanoseconds(1)) }
+        bench.bench.handle(.dataPath(data, .attached(attempt: attempt)))
+        #expect(bench.bench.dataPath(of: data).suffix(2) == [.revoke, .drop])
+        bench.say(.streamRerouted(StreamReroute(id: id, offset: 4)))
+        #expect(bench.commands(id).last == .callBack(on: bench.link))
+    }
+
+    @Test func aPeerThatIsGoneTakesItsOwnAlong() throws {
+        var bench = try StreamBench()
+        let id = try bench.opened()
+        bench.call(.accept(id))
+        bench.say(.streamReroute(StreamReroute(id: id, offset: 4)))
+        #expect(bench.bench.core.dataPathCount == 1)
+        bench.bench.lose(bench.link)
+        #expect(bench.bench.dataPath(of: TransferID(id)).suffix(2) == [.revoke, .close])
+        #expect(bench.bench.core.dataPathCount == 0)
+        #expect(bench.bench.dataPath(of: TransferID(id)).count { $0 == .close } == 1)
+    }
+
+    /// Without a session, no data connection is opened.
+    @Test func aPeerThatIsAwayIsNotDialled() throws {
+        var core = NodeCore.bench()
+        core.openData(.stream(Self.stream), with: Self.bob)
+        #expect(core.dataPathCount == 0)
     }
 }

@@ -275,15 +275,18 @@ import Testing
         let id = try bench.opened()
         bench.call(.accept(id))
         bench.say(.streamReroute(StreamReroute(id: id, offset: 4)))
-        #expect(bench.commands(id).last == .openData)
-        bench.report(id, .dataOpened(stands))
-        #expect(bench.commands(id).last == .openData)
+        let data = TransferID(id)
+        let before = bench.commands(id)
+        #expect(bench.bench.core.dataPaths.waiting(data) != nil)
+        bench.bench.dataOpened(data, stands)
+        #expect(bench.commands(id) == before, "the sender still uses the control connection")
         bench.say(.streamRerouted(StreamReroute(id: id, offset: 4)))
         if stands {
             #expect(bench.commands(id).last == .readData)
             bench.report(id, .dataEnded(nil))
         }
-        #expect(bench.commands(id).suffix(2) == [.closeData, .callBack(on: bench.link)])
+        #expect(bench.commands(id).last == .callBack(on: bench.link))
+        #expect(bench.bench.dataPath(of: data).last == .close && bench.bench.core.dataPathCount == 0)
         // A fault of the peer ends the stream.
         bench.report(id, .dataEnded(EarshotError(.protocolViolation, "too much")))
         #expect(try bench.row(id).error == .protocolViolation)
@@ -294,10 +297,12 @@ import Testing
         let id = try bench.open().id
         bench.say(.streamAccept(StreamAccept(id: id, limit: 1 << 20)))
         bench.report(id, .isLarge)
-        bench.report(id, .dataOpened(true))
+        bench.report(id, .dataAsked)
+        bench.bench.dataOpened(TransferID(id), true)
         bench.say(.streamReroute(StreamReroute(id: id, offset: 7)))
-        #expect(bench.commands(id).suffix(3) == [.useData, .goBack(to: 7), .closeData])
+        #expect(bench.commands(id).suffix(2) == [.useData, .goBack(to: 7)])
+        #expect(bench.bench.dataPath(of: TransferID(id)).last == .close)
         bench.report(id, .isLarge)
-        #expect(bench.commands(id).last == .closeData, "it asks once")
+        #expect(bench.commands(id).last == .goBack(to: 7), "it asks once")
     }
 }

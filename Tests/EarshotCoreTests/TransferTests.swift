@@ -372,7 +372,7 @@ import Testing
         let id = bench.send(size: size)
         for offset in [0, 7] as [UInt64] {
             bench.say(.resourceAccept(ResourceAccept(id: id, offset: offset, limit: offset)))
-            bench.report(id, .dataOpened(true))
+            bench.bench.dataOpened(TransferID(id), true)
         }
         bench.report(id, .dataSent(to: 9))
         bench.bench.advance(EarshotLimits.progressInterval)

@@ -50,10 +50,6 @@ package struct Action: Sendable, Hashable {
         case read
         /// PERSON STREAM HOW
         case abort
-        /// PERSON PEER: begins a transfer over a data connection
-        case move
-        /// PERSON TRANSFER: the transfer is finished
-        case moved
         /// PERSON PEER COUNT MODE TIMEOUT: messages, reliable, queued, unreliable, or reliable to all
         case send
         /// PERSON MESSAGE: sends one of the last messages again
@@ -139,7 +135,7 @@ package struct Action: Sendable, Hashable {
         package var arity: Int {
             switch self {
             case .forget: 1
-            case .again, .readMessages, .withdraw, .await, .leave, .match, .mismatch, .giveUp, .rename, .move, .moved, .restart, .restore,
+            case .again, .readMessages, .withdraw, .await, .leave, .match, .mismatch, .giveUp, .rename, .restart, .restore,
                 .suspend,
                 .jump, .shut, .halve, .discovery, .hangUp, .accept, .gone, .finish, .read, .group:
                 2
@@ -158,7 +154,7 @@ package struct Action: Sendable, Hashable {
         var needsNode: Bool {
             switch self {
             case .invite, .withdraw, .respond, .await, .trust, .leave, .verify, .match, .mismatch, .giveUp, .settings, .rename, .ask,
-                .need, .move, .moved, .send, .again, .readMessages, .see, .lose, .forget, .discovery, .open, .accept, .acceptNext, .gone,
+                .need, .send, .again, .readMessages, .see, .lose, .forget, .discovery, .open, .accept, .acceptNext, .gone,
                 .write, .finish, .read, .abort, .sendFile, .answerFile, .removeFile, .changeFile, .group, .inviteToGroup, .endGroup,
                 .removeMember, .sendToGroup, .shareFile:
                 true

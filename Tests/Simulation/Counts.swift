@@ -37,7 +37,6 @@ package struct Counts: Sendable {
         case mismatches = "digits differed"
         case comparisonsFailed = "comparisons failed"
         case dataUsed = "data connections used"
-        case dataWithout = "transfers without"
         case storedMessages = "messages stored"
         case duplicates = "messages that came again"
         case refusedMessages = "messages refused"

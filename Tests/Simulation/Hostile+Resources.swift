@@ -4,7 +4,7 @@ import NIOCore
 
 /// The resource frames of hostile peers.
 extension World {
-    private func anyResource(_ random: inout SplitMix64) -> ResourceID {
+    func anyResource(_ random: inout SplitMix64) -> ResourceID {
         // Few ids, so that they collide; sometimes another peer's.
         let known = !self.resourceIDs.isEmpty && random.chance(40)
         return known ? random.one(of: self.resourceIDs) : ResourceID(high: 0, low: UInt64(random.below(4)))

@@ -140,8 +140,8 @@ extension World {
     private mutating func anyFrame(to link: Int, _ side: Int, _ random: inout SplitMix64) -> Frame {
         let nonce = [UInt8](repeating: UInt8(random.below(250)), count: WireLimits.verificationPart)
         // Few ids, so that they collide.
-        let transfer = TransferID(high: 0, low: UInt64(random.below(self.transfers.count + 2)))
         let small = UInt64(random.below(4))
+        let transfer = TransferID(self.anyResource(&random))
         let refusal = Refusal(code: WireErrorCode(rawValue: UInt16(random.below(24))))
         switch random.below(38) {
         case 30...: return self.anyGroupFrame(on: link, side, &random)

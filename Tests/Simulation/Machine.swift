@@ -170,8 +170,8 @@ enum Happening {
     case listens(link: Int, side: Int)
     case hangsUp(link: Int)
     case dataDials(DataDial)
-    case dataAttached(Int, run: Int, TransferID, attempt: UInt64, connection: Int)
-    case dataLost(Int, run: Int, TransferID, attempt: UInt64)
+    case dataAttached(Int, run: Int, connection: Int, attempt: UInt64, since: Instant)
+    case dataLost(Int, run: Int, connection: Int)
     case streamBytes(Int, run: Int, StreamID)
     /// A resource's mover finishes an order, its data connection has bytes, or the disk works outside of movers.
     case moves(Int, run: Int, Int)
@@ -185,7 +185,7 @@ enum Happening {
         switch self {
         case .action, .starts, .resumes, .hangsUp: nil
         case .turns(let machine, _), .input(let machine, _, _), .timer(let machine, _, _), .commits(let machine, _), .works(let machine, _),
-            .drains(let machine, _), .dataAttached(let machine, _, _, _, _), .dataLost(let machine, _, _, _),
+            .drains(let machine, _), .dataAttached(let machine, _, _, _, _), .dataLost(let machine, _, _),
             .streamBytes(let machine, _, _), .accepts(let machine, _, _), .moves(let machine, _, _), .resourceBytes(let machine, _, _),
             .shelves(let machine, _, _):
             machine

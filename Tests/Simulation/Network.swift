@@ -11,8 +11,6 @@ final class Wire {
         case proof
         /// A frame, encoded.
         case bytes(ByteBuffer)
-        /// Represents the frames by which both sides agree on a data connection.
-        case agreement(TransferID)
     }
 
     enum State: Equatable {

@@ -80,13 +80,6 @@ extension World {
         case .rename:
             self.machines[machine].name = Self.names[action[1] % Self.names.count]
             for link in self.machines[machine].core?.renewableLinks ?? [] { self.close(link, nil) }
-        case .moved:
-            let data = self.machines[machine].data
-            // The core decides about those of streams and resources.
-            let open = data.open.filter { entry in
-                data.hearers[entry.value].map { $0.resource == nil && $0.stream == nil } ?? false
-            }.map(\.key)
-            if !open.isEmpty { self.closeData(open[action[1] % open.count], machine) }
         case .again: self.sendAgain(action, from: machine)
         case .readMessages: self.read(action[1], on: machine)
         case .forget: self.hand(.discovery(.reset(.avahi)), to: machine)
@@ -128,7 +121,6 @@ extension World {
             self.hand(.need(id, needs[action[2] % 4]), to: machine)
         case .send: self.send(action, from: machine, to: peer)
         case .sendFile: self.sendFile(action, from: machine, to: peer)
-        case .move: self.move(from: machine, to: id)
         case .open:
             // Usually to a peer that a stream can be opened to.
             let members = self.machines[machine].core?.sessions.compactMap(\.members.first?.peerID.description) ?? []

@@ -34,15 +34,16 @@ struct ScheduleMaker {
         case .approach, .say: 12
         case .verify: 10
         case .match, .need, .accept, .cut, .readMessages, .answerFile: 8
-        case .move, .open: 12
-        case .send, .sendFile: 30
+        case .open: 12
+        case .send: 30
+        case .sendFile: 40
         case .inviteToGroup: 24
         case .sendToGroup: 16
         case .shareFile: 10
         case .removeMember: 5
         case .group, .endGroup: 2
         case .await, .settings, .reset, .crash, .disk, .lose, .acceptNext, .write: 6
-        case .ask, .halve, .part, .suspend, .forge, .mismatch, .giveUp, .moved, .finish, .read, .abort, .again, .removeFile, .changeFile: 4
+        case .ask, .halve, .part, .suspend, .forge, .mismatch, .giveUp, .finish, .read, .abort, .again, .removeFile, .changeFile: 4
         case .withdraw, .leave, .rename, .restart, .restore, .jump, .slow, .shut, .forget, .discovery, .hangUp, .gone, .flood: 3
         case .crowd: 4
         case .swarm: 1
@@ -144,14 +145,14 @@ struct ScheduleMaker {
         case .removeFile: [self.person(), self.any(), self.random.below(3)]
         case .changeFile: [self.person(), self.any(), self.random.one(of: [1_000, 300_000, 5_000_000])]
         case .readMessages: [self.person(), self.random.one(of: [1, 3, 100])]
-        case .again, .withdraw, .await, .leave, .moved, .accept, .gone, .finish, .read: [self.person(), self.any()]
+        case .again, .withdraw, .await, .leave, .accept, .gone, .finish, .read: [self.person(), self.any()]
         case .respond: [self.person(), self.any(), self.random.one(of: [0, 0, 0, 0, 1, 2]), self.random.below(2)]
         case .trust:
             [
                 self.person(), self.peer(), self.random.one(of: [0, 0, 0, 0, 0, 0, 1, 2]),
                 self.random.one(of: [0, 0, 0, 1, 10, 900]), self.naming(),
             ]
-        case .match, .mismatch, .giveUp, .move: [self.person(), self.peer()]
+        case .match, .mismatch, .giveUp: [self.person(), self.peer()]
         case .settings: [self.person(), self.random.below(8), self.any()]
         case .rename: [self.person(), self.any()]
         case .ask: [self.person(), self.peer(), self.naming()]

@@ -9,14 +9,14 @@ extension World {
     mutating func check(_ command: StreamCommand, for id: StreamID, of machine: Int, _ effect: Effect, _ input: Input) {
         switch command {
         case .receive(_, let link, _), .permit(_, let link), .callBack(let link): _ = self.checkLink(link, of: machine, effect, input)
-        case .send, .askForData, .openData, .useData, .readData, .closeData, .goBack, .end, .forget: break
+        case .send, .askForData, .useData, .readData, .goBack, .end, .forget: break
         }
         let isExpected =
             switch (command, self.machines[machine].streams.movers[id]) {
             case (.send, nil), (.receive, nil): true
             case (.permit, .outgoing), (.askForData, .outgoing), (.useData, .outgoing), (.goBack, .outgoing): true
-            case (.openData, .incoming), (.readData, .incoming), (.callBack, .incoming): true
-            case (.closeData, .outgoing), (.closeData, .incoming), (.end, .outgoing), (.end, .incoming): true
+            case (.readData, .incoming), (.callBack, .incoming): true
+            case (.end, .outgoing), (.end, .incoming): true
             case (.forget, .over): true
             default: false
             }

@@ -13,7 +13,7 @@ extension World {
             switch command {
             case .open, .resume: mover == nil
             case .compare, .send, .sendOverData, .digest, .begin, .receiveData, .settle: mover != nil
-            case .checkRoom, .place, .removeContent, .openData, .closeData, .look, .stop, .discard: true
+            case .checkRoom, .place, .removeContent, .look, .stop, .discard: true
             }
         if !isExpected { self.fail(.transfers, "\(machine) has \(command) for \(id), which is not there so, after \(input)") }
     }

@@ -2,12 +2,6 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// A bulk transfer between two machines, for which both want a data connection.
-struct Transfer {
-    let id: TransferID
-    let machines: [Int]
-}
-
 /// A data connection in the network.
 struct DataConnection {
     let transfer: TransferID
@@ -30,6 +24,7 @@ struct DataDial {
     let transfer: TransferID
     let token: DataToken
     let attempt: UInt64
+    let began: Instant
 }
 
 /// The data connections of one machine's shell (`Node+Data.swift`).
@@ -39,98 +34,35 @@ struct DataSide {
         let token: DataToken
         let peer: PeerID
         let attempt: UInt64
-    }
-
-    struct Hearer {
-        let transfer: TransferID
-        /// The stream whose core decides about the connection.
-        let stream: StreamID?
-        let resource: ResourceID?
         let began: Instant
-        var isTold = false
-        var connection: Int?
     }
 
     var tickets: [Ticket] = []
-    var attempts: UInt64 = 0
-    /// The waiting movers by attempt, and the attempt of each transfer.
-    var hearers: OrderedDictionary<UInt64, Hearer> = [:]
-    var open: OrderedDictionary<TransferID, UInt64> = [:]
+    /// The data connections in use.
+    var open: OrderedDictionary<TransferID, Int> = [:]
     /// The connection that is being reported as attached.
     var attached: Int?
 }
 
 /// Data connections.
 extension World {
-    /// Begins a transfer over a data connection: the first side now, the other when it learns of it.
-    mutating func move(from machine: Int, to peer: PeerID) {
-        guard let facts = self.machines[machine].core?.facts(of: peer), facts.isAttached, let id = facts.link else { return }
-        let (link, side) = Wire.place(id)
-        guard self.links[link].ends[side].isOpen, !self.links[link].isHostile else { return }
-        var transfer = TransferID(high: 0, low: UInt64(self.transfers.count + 1))
-        // Some transfers are retried.
-        let other = self.links[link].ends[1 - side].machine
-        if let last = self.transfers.last, last.machines.contains(machine), last.machines.contains(other),
-            self.links[link].random.chance(30)
-        {
-            transfer = last.id
-        } else {
-            self.transfers.append(Transfer(id: transfer, machines: [machine, other]))
-        }
-        self.transmit(.agreement(transfer), from: side, on: link)
-        self.openData(transfer, machine, link, side)
-    }
-
-    /// Begins the transfer on the other side, which has learned of it.
-    mutating func agreed(_ transfer: TransferID, on link: Int, _ side: Int) {
-        let end = self.links[link].ends[side]
-        guard let facts = self.machines[end.machine].core?.facts(of: end.facts.peer.id), facts.link == Wire.id(link, side),
-            facts.session != nil
-        else { return }
-        self.openData(transfer, end.machine, link, side)
-    }
-
-    mutating func openData(
-        _ transfer: TransferID, _ machine: Int, _ link: Int, _ side: Int, stream: StreamID? = nil, resource: ResourceID? = nil
-    ) {
-        self.closeData(transfer, machine)
-        guard self.machines[machine].core != nil else { return }
-        self.machines[machine].data.attempts += 1
-        let attempt = self.machines[machine].data.attempts
-        self.machines[machine].data.open[transfer] = attempt
-        self.machines[machine].data.hearers[attempt] = DataSide.Hearer(
-            transfer: transfer, stream: stream, resource: resource, began: self.clock.now)
-        let event = DataPathEvent.wanted(
-            self.links[link].ends[side].facts.peer.id, link: Wire.id(link, side), isInitiator: side == 0, attempt: attempt)
-        self.hand(.dataPath(transfer, event), to: machine)
-    }
-
-    mutating func closeData(_ transfer: TransferID, _ machine: Int) {
-        guard let attempt = self.machines[machine].data.open[transfer] else { return }
-        self.forgetData(attempt, on: machine)
-        self.hand(.dataPath(transfer, .over), to: machine)
-    }
-
-    /// Ends an attempt on one machine. The connection that it led to ends for the other side too.
-    private mutating func forgetData(_ attempt: UInt64, on machine: Int) {
-        guard let hearer = self.machines[machine].data.hearers.removeValue(forKey: attempt) else { return }
-        if self.machines[machine].data.open[hearer.transfer] == attempt { self.machines[machine].data.open[hearer.transfer] = nil }
-        if let connection = hearer.connection { self.leaveData(connection, machine) }
-    }
-
     private mutating func leaveData(_ connection: Int, _ machine: Int) {
         self.dataConnections[connection].users.removeAll { $0 == machine }
         self.refuseData(connection)
     }
 
     /// Handles a data connection that the other side has left.
-    mutating func loseData(_ machine: Int, _ transfer: TransferID, _ attempt: UInt64) {
-        guard self.machines[machine].data.open[transfer] == attempt, self.machines[machine].data.hearers[attempt]?.connection != nil else {
-            return
-        }
-        if let stream = self.machines[machine].data.hearers[attempt]?.stream { return self.receiveBytes(stream, of: machine) }
-        if let resource = self.machines[machine].data.hearers[attempt]?.resource { return self.stirData(resource, on: machine) }
-        self.closeData(transfer, machine)
+    mutating func loseData(_ machine: Int, _ connection: Int) {
+        let transfer = self.dataConnections[connection].transfer
+        guard self.machines[machine].data.open[transfer] == connection else { return }
+        if let stream = self.stream(of: transfer, on: machine) { return self.receiveBytes(stream, of: machine) }
+        self.stirData(ResourceID(high: transfer.high, low: transfer.low), on: machine)
+    }
+
+    /// Returns the stream that a transfer's data connection carries; `nil` if it carries a resource.
+    func stream(of transfer: TransferID, on machine: Int) -> StreamID? {
+        let id = StreamID(high: transfer.high, low: transfer.low)
+        return self.machines[machine].streams.movers[id] == nil ? nil : id
     }
 
     // MARK: Dialling
@@ -148,7 +80,7 @@ extension World {
         }
         self.dataConnections.append(DataConnection(transfer: dial.transfer))
         let connection = self.dataConnections.count - 1
-        self.attach(connection, to: dial.from, dial.transfer, dial.attempt)
+        self.attach(connection, to: dial.from, dial.attempt, since: dial.began)
         let from = self.machines[dial.from].id
         guard
             let place = self.machines[dial.to].data.tickets.firstIndex(where: {
@@ -158,15 +90,15 @@ extension World {
         let ticket = self.machines[dial.to].data.tickets.remove(at: place)
         let run = self.machines[dial.to].run
         self.clock.plan(
-            .dataAttached(dial.to, run: run, dial.transfer, attempt: ticket.attempt, connection: connection),
+            .dataAttached(dial.to, run: run, connection: connection, attempt: ticket.attempt, since: ticket.began),
             after: self.dataLatency(2))
     }
 
     /// Returns the delay of a dial: usually a moment, sometimes beyond the time limit of an attempt until the faults stop.
     private func dataLatency(_ purpose: UInt64) -> Duration {
         guard !self.isCalm else { return .milliseconds(1) }
-        var random = SplitMix64(seed: self.schedule.seed, 10, purpose, UInt64(self.dataConnections.count), UInt64(self.transfers.count))
-        return .milliseconds(random.chance(80) ? 1 : random.number(in: 1...17_000))
+        var random = SplitMix64(seed: self.schedule.seed, 10, purpose, UInt64(self.dataConnections.count), UInt64(self.resources))
+        return .milliseconds(random.chance(80) ? 1 : random.number(in: 1...30_000))
     }
 
     /// Closes a connection that one side refuses. The mover is told now, or when it gets to it.
@@ -176,19 +108,21 @@ extension World {
         // A part of the bytes in flight has already arrived.
         self.dataConnections[connection].content?.count /= 3
         self.dataConnections[connection].isWhole = false
-        let transfer = self.dataConnections[connection].transfer
         for machine in self.dataConnections[connection].users {
-            guard let attempt = self.machines[machine].data.open[transfer] else { continue }
-            self.clock.plan(.dataLost(machine, run: self.machines[machine].run, transfer, attempt: attempt), after: .milliseconds(2))
+            self.clock.plan(.dataLost(machine, run: self.machines[machine].run, connection: connection), after: .milliseconds(2))
         }
     }
 
-    mutating func attach(_ connection: Int, to machine: Int, _ transfer: TransferID, _ attempt: UInt64) {
+    /// Reports a data connection to the core. `began`: when this side asked for it, at the earliest.
+    mutating func attach(_ connection: Int, to machine: Int, _ attempt: UInt64, since began: Instant) {
         self.machines[machine].data.attached = connection
-        self.hand(.dataPath(transfer, .attached(attempt: attempt)), to: machine)
+        self.hand(.dataPath(self.dataConnections[connection].transfer, .attached(attempt: attempt)), to: machine)
         self.machines[machine].data.attached = nil
         let isUsed = self.dataConnections[connection].users.contains(machine)
         if !isUsed || self.dataConnections[connection].isClosed { self.refuseData(connection) }
+        if isUsed, self.clock.now - began > EarshotLimits.dataDialTime {
+            self.fail(.dataPaths, "\(machine) uses a data connection that came too late")
+        }
     }
 
     // MARK: Effects
@@ -196,34 +130,25 @@ extension World {
     mutating func carryOut(_ effect: DataPathEffect, _ transfer: TransferID, on machine: Int) {
         switch effect {
         case .expect(let token, let peer, _, let attempt):
-            self.machines[machine].data.tickets.append(DataSide.Ticket(transfer: transfer, token: token, peer: peer, attempt: attempt))
+            self.machines[machine].data.tickets.append(
+                DataSide.Ticket(transfer: transfer, token: token, peer: peer, attempt: attempt, began: self.clock.now))
         case .dial(let token, let peer, _, let attempt):
             guard let other = self.machine(of: peer) else { return }
             let dial = DataDial(
-                from: machine, run: self.machines[machine].run, to: other, transfer: transfer, token: token, attempt: attempt)
+                from: machine, run: self.machines[machine].run, to: other, transfer: transfer, token: token, attempt: attempt,
+                began: self.clock.now)
             self.clock.plan(.dataDials(dial), after: self.dataLatency(1))
         case .revoke: self.machines[machine].data.tickets.removeAll { $0.transfer == transfer }
-        case .use(let attempt): self.settle(attempt, self.machines[machine].data.attached, on: machine)
-        case .doWithout(let attempt): self.settle(attempt, nil, on: machine)
+        case .use:
+            guard let connection = self.machines[machine].data.attached else { return }
+            if self.machines[machine].data.open.updateValue(connection, forKey: transfer) != nil {
+                self.fail(.dataPaths, "\(machine) uses two data connections for \(transfer)")
+            }
+            self.dataConnections[connection].users.append(machine)
+            self.counts[.dataUsed] += 1
         case .drop: break
-        case .close(let attempt): self.forgetData(attempt, on: machine)
-        }
-    }
-
-    private mutating func settle(_ attempt: UInt64, _ connection: Int?, on machine: Int) {
-        guard let hearer = self.machines[machine].data.hearers[attempt] else { return }
-        guard !hearer.isTold else {
-            return self.fail(.dataPaths, "\(machine) is told twice what has become of \(hearer.transfer)")
-        }
-        self.machines[machine].data.hearers[attempt]?.isTold = true
-        self.machines[machine].data.hearers[attempt]?.connection = connection
-        self.counts[connection == nil ? .dataWithout : .dataUsed] += 1
-        if let connection { self.dataConnections[connection].users.append(machine) }
-        if let stream = self.machines[machine].data.hearers[attempt]?.stream {
-            self.hand(.stream(stream, .dataOpened(connection != nil)), to: machine)
-        }
-        if let resource = self.machines[machine].data.hearers[attempt]?.resource {
-            self.hand(.transfer(resource, .dataOpened(connection != nil)), to: machine)
+        case .close:
+            if let connection = self.machines[machine].data.open.removeValue(forKey: transfer) { self.leaveData(connection, machine) }
         }
     }
 }

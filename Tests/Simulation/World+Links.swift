@@ -218,7 +218,6 @@ extension World {
         guard self.machines[end.machine].isHostile || self.isRunning(end.machine, end.run) else { return }
         switch packet {
         case .proof: self.proven(link, side, nil)
-        case .agreement(let transfer): if end.isOpen { self.agreed(transfer, on: link, side) }
         case .bytes(let bytes): self.decode(bytes, on: link, side)
         }
     }

@@ -109,14 +109,11 @@ extension World {
         case .removeContent(let call):
             if call == nil, self.order(.command(command), id, on: machine) { return }
             self.plan(.remove(id, call), on: machine)
-        case .openData(let peer): self.openResourceData(id, with: peer, on: machine)
-        case .closeData: self.closeData(TransferID(id), machine)
         case .look:
             guard let number = self.machines[machine].transfers.current[id], let mover = self.machines[machine].transfers.movers[number]
             else { return }
             self.hand(.transfer(id, .moved(to: mover.position)), to: machine)
         case .stop(let isKept):
-            self.closeData(TransferID(id), machine)
             guard let number = self.machines[machine].transfers.current.removeValue(forKey: id) else {
                 return self.hand(.transfer(id, .stopped), to: machine)
             }
@@ -132,14 +129,6 @@ extension World {
 
     mutating func placeLeft(_ rows: [Resource], on machine: Int) {
         for row in rows { self.plan(.place(row.id), on: machine) }
-    }
-
-    private mutating func openResourceData(_ id: ResourceID, with peer: PeerID, on machine: Int) {
-        guard let core = self.machines[machine].core, let link = core.facts(of: peer)?.link, core.isTalking(with: peer) else {
-            return self.hand(.transfer(id, .dataOpened(false)), to: machine)
-        }
-        let (place, side) = Wire.place(link)
-        self.openData(TransferID(id), machine, place, side, resource: id)
     }
 
     func report(_ report: TransferReport, of id: ResourceID, on machine: Int) -> Happening {

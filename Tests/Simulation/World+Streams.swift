@@ -77,20 +77,15 @@ extension World {
                 return self.hand(.stream(id, .dataUnneeded), to: machine)
             }
             self.send([.streamReroute(StreamReroute(id: id, offset: UInt64(mover.sent)))], on: link)
-            self.openStreamData(id, with: mover.peer, on: machine)
-        case .openData: if let mover = mover?.incoming { self.openStreamData(id, with: mover.peer, on: machine) }
+            self.hand(.stream(id, .dataAsked), to: machine)
         case .useData: self.useData(id, of: machine)
         case .readData:
-            let data = self.dataConnection(of: id, at: machine)
-            guard let data else { return self.dataHasEnded(id, at: machine) }
+            guard let data = self.machines[machine].data.open[TransferID(id)] else { return self.dataHasEnded(id, at: machine) }
             self.change(id, of: machine) { (mover: inout StreamMover.Incoming) in mover.data = data }
             self.clock.plan(.streamBytes(machine, run: self.machines[machine].run, id), after: .milliseconds(1))
-        case .closeData: self.closeData(TransferID(id), machine)
         case .callBack(let link): self.callBack(id, of: machine, on: link)
         case .goBack(let offset): self.goBack(id, of: machine, to: Int(clamping: offset))
-        case .end:
-            self.closeData(TransferID(id), machine)
-            self.machines[machine].streams.movers[id] = .over
+        case .end: self.machines[machine].streams.movers[id] = .over
         case .forget: self.machines[machine].streams.movers.removeValue(forKey: id)
         }
     }
@@ -154,7 +149,7 @@ extension World {
 
     private mutating func useData(_ id: StreamID, of machine: Int) {
         guard let mover = self.machines[machine].streams.movers[id]?.outgoing, let link = mover.link, !mover.hasEnded,
-            let data = self.dataConnection(of: id, at: machine)
+            let data = self.machines[machine].data.open[TransferID(id)]
         else { return self.hand(.stream(id, .dataUnneeded), to: machine) }
         self.counts[.streamsMoved] += 1
         self.send([.streamRerouted(StreamReroute(id: id, offset: UInt64(mover.sent)))], on: link)
@@ -236,19 +231,6 @@ extension World {
 
     // MARK: Data connections
 
-    private mutating func openStreamData(_ id: StreamID, with peer: PeerID, on machine: Int) {
-        guard let facts = self.machines[machine].core?.facts(of: peer), let link = facts.link, facts.session != nil else {
-            return self.hand(.stream(id, .dataOpened(false)), to: machine)
-        }
-        let (place, side) = Wire.place(link)
-        self.openData(TransferID(id), machine, place, side, stream: id)
-    }
-
-    private func dataConnection(of id: StreamID, at machine: Int) -> Int? {
-        let data = self.machines[machine].data
-        return data.open[TransferID(id)].flatMap { data.hearers[$0]?.connection }
-    }
-
     /// Cuts a data connection for both sides: usually one of a stream, if there is one.
     mutating func cut(_ number: Int) {
         let used = self.dataConnections.indices.filter { !self.dataConnections[$0].isClosed && !self.dataConnections[$0].users.isEmpty }
@@ -258,9 +240,6 @@ extension World {
     }
 
     private func isOfStream(_ connection: DataConnection) -> Bool {
-        connection.users.contains { user in
-            let data = self.machines[user].data
-            return data.open[connection.transfer].flatMap { data.hearers[$0]?.stream } != nil
-        }
+        connection.users.contains { self.stream(of: connection.transfer, on: $0) != nil }
     }
 }

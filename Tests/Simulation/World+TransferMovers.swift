@@ -138,7 +138,7 @@ extension World {
             self.tell(.began, id, on: machine)
             if row.kind == .directory { self.tell(.listed(Int(clamping: row.size)), id, on: machine) }
         case .settle(let digest): self.settle(digest, &mover, on: machine)
-        case .checkRoom, .receiveData, .place, .removeContent, .openData, .closeData, .look, .stop, .discard: break
+        case .checkRoom, .receiveData, .place, .removeContent, .look, .stop, .discard: break
         }
     }
 
@@ -194,16 +194,11 @@ extension World {
     /// The most bytes that are received of a data connection at once.
     private static let piece: UInt64 = 512 * 1024
 
-    private func dataConnection(of id: ResourceID, at machine: Int) -> Int? {
-        let data = self.machines[machine].data
-        return data.open[TransferID(id)].flatMap { data.hearers[$0]?.connection }
-    }
-
     private mutating func sendOverData(_ mover: inout TransferMover, from offset: UInt64, on machine: Int) {
         let id = mover.row.id
-        guard let content = mover.content, let data = self.dataConnection(of: id, at: machine), !self.dataConnections[data].isClosed else {
-            return self.tell(.dataSent(to: offset), id, on: machine)
-        }
+        guard let content = mover.content, let data = self.machines[machine].data.open[TransferID(id)],
+            !self.dataConnections[data].isClosed
+        else { return self.tell(.dataSent(to: offset), id, on: machine) }
         mover.position = content.count
         self.counts[.resourcesOverData] += 1
         self.dataConnections[data].content = Content(stamp: content.stamp, count: content.count - min(offset, content.count))
@@ -222,7 +217,7 @@ extension World {
     private mutating func receiveData(_ number: Int, _ before: TransferMover, on machine: Int) -> Bool {
         let id = before.row.id
         guard let held = self.machines[machine].shelf.partial[id] else { return true }
-        guard let data = self.dataConnection(of: id, at: machine) else {
+        guard let data = self.machines[machine].data.open[TransferID(id)] else {
             self.tell(.dataEnded(at: held.content.count), id, on: machine)
             return true
         }

@@ -15,7 +15,6 @@ package struct World {
     /// The number of links so far between two machines.
     var pairs: OrderedDictionary<[Int], Int> = [:]
     var dataConnections: [DataConnection] = []
-    var transfers: [Transfer] = []
     /// The number of messages that were sent.
     var drafts = 0
     /// The number of resources, and of disk operations for them.
@@ -145,10 +144,9 @@ package struct World {
         case .listens(let link, let side): self.listen(link, side)
         case .hangsUp(let link): self.hangUp(link)
         case .dataDials(let dial): self.dialData(dial)
-        case .dataAttached(let machine, let run, let transfer, let attempt, let connection):
-            if self.isRunning(machine, run) { self.attach(connection, to: machine, transfer, attempt) }
-        case .dataLost(let machine, let run, let transfer, let attempt):
-            if self.isRunning(machine, run) { self.loseData(machine, transfer, attempt) }
+        case .dataAttached(let machine, let run, let connection, let attempt, let began):
+            if self.isRunning(machine, run) { self.attach(connection, to: machine, attempt, since: began) }
+        case .dataLost(let machine, let run, let connection): if self.isRunning(machine, run) { self.loseData(machine, connection) }
         case .accepts(let machine, let run, let stream):
             if self.isRunning(machine, run) { self.call(.stream(.accept(stream)), on: machine) }
         case .streamBytes(let machine, let run, let stream): if self.isRunning(machine, run) { self.receiveBytes(stream, of: machine) }

@@ -82,8 +82,8 @@ import Testing
             var whole = try await self.read(result, 4 << 20)
             let id = try #require(await bob.node.openStreams().first?.id)
             // The stream waits for the reader meanwhile.
-            while await bob.node.dataConnection(TransferID(id)) == nil { try await Task.sleep(for: .milliseconds(5)) }
-            await bob.node.closeData(TransferID(id))
+            while await bob.node.dataConnections[TransferID(id)] == nil { try await Task.sleep(for: .milliseconds(5)) }
+            await bob.node.dataConnections[TransferID(id)]?.close()
             whole += try await self.read(result, Self.content.count)
             #expect(whole == Self.content)
             try await moved

@@ -4,46 +4,9 @@ import Logging
 import NIOCore
 import OrderedCollections
 
-/// The transfer that waits for a data connection and then owns it.
-struct DataHearer {
-    let transfer: TransferID
-    /// Called once: with the connection, or with `nil` if neither side can dial.
-    var then: ((DataConnection?) -> Void)?
-    /// The connection, once it is established.
-    var connection: DataConnection?
-}
-
 /// Data connections for bulk transfers. The core decides how the two sides establish one (`DataPaths`); this extension carries out its
 /// effects.
 extension Node {
-    /// Opens a data connection for a transfer, and closes an earlier one of that transfer. Both sides call this function when they have
-    /// agreed to use a data connection. Both `then` receive their ends of the same connection, or both receive `nil`.
-    ///
-    /// Call it in the same turn in which the agreement is sent or received: the peer's ticket may be the next frame. `then` runs on the
-    /// node, once, and never after ``closeData(_:)``.
-    func openData(_ transfer: TransferID, with peer: PeerID, then: @escaping (DataConnection?) -> Void) {
-        self.closeData(transfer)
-        guard let connection = self.connection(to: peer), self.core.isTalking(with: peer) else { return then(nil) }
-        self.dataAttempts += 1
-        self.openAttempts[transfer] = self.dataAttempts
-        self.dataHearers[self.dataAttempts] = DataHearer(transfer: transfer, then: then)
-        self.handle(
-            .dataPath(
-                transfer, .wanted(peer, link: connection.id, isInitiator: connection.isInitiator, attempt: self.dataAttempts)))
-    }
-
-    /// Returns a transfer's data connection, if it is established.
-    func dataConnection(_ transfer: TransferID) -> DataConnection? {
-        self.openAttempts[transfer].flatMap { self.dataHearers[$0]?.connection }
-    }
-
-    /// Closes a transfer's data connection, and ends every attempt to establish one.
-    func closeData(_ transfer: TransferID) {
-        guard let attempt = self.openAttempts[transfer] else { return }
-        self.forgetData(attempt)
-        self.handle(.dataPath(transfer, .over))
-    }
-
     func dataDialFailed(_ transfer: TransferID, _ attempt: UInt64, _ error: EarshotError) {
         self.logger.debug("cannot dial for data", metadata: ["transfer": "\(transfer)", "error": "\(error)"])
         self.handle(.dataPath(transfer, .dialFailed(attempt: attempt)))
@@ -68,27 +31,10 @@ extension Node {
             guard let control = self.links[link] else { return }
             self.dial(DataTicket(transfer: transfer, token: token), to: peer, over: control, attempt)
         case .revoke: self.transport.tickets.revoke(transfer)
-        case .use(let attempt): self.settle(attempt, self.attachedData)
-        case .doWithout(let attempt): self.settle(attempt, nil)
+        case .use: self.dataConnections[transfer] = self.attachedData
         case .drop: self.attachedData?.close()
-        case .close(let attempt): self.forgetData(attempt)
+        case .close: self.dataConnections.removeValue(forKey: transfer)?.close()
         }
-    }
-
-    private func settle(_ attempt: UInt64, _ connection: DataConnection?) {
-        guard let hearer = self.dataHearers[attempt] else {
-            connection?.close()
-            return
-        }
-        self.dataHearers[attempt]?.then = nil
-        self.dataHearers[attempt]?.connection = connection
-        hearer.then?(connection)
-    }
-
-    private func forgetData(_ attempt: UInt64) {
-        guard let hearer = self.dataHearers.removeValue(forKey: attempt) else { return }
-        if self.openAttempts[hearer.transfer] == attempt { self.openAttempts[hearer.transfer] = nil }
-        hearer.connection?.close()
     }
 
     private func dial(_ ticket: DataTicket, to peer: PeerID, over control: Connection, _ attempt: UInt64) {

@@ -40,55 +40,46 @@ extension Node {
                 connection?.send([.streamAccept(StreamAccept(id: id, limit: limit))])
             }
             self.streamMovers[id] = StreamMover(peer: peer, half: .incoming(flow))
-        case .closeData: self.closeData(TransferID(id))
         case .end(let error): self.endStream(id, error)
         case .forget: self.streamMovers[id] = nil
-        case .permit, .askForData, .openData, .useData, .readData, .callBack, .goBack:
+        case .permit, .askForData, .useData, .readData, .callBack, .goBack:
             guard let mover = self.streamMovers[id] else { return }
             switch mover.half {
-            case .outgoing(let flow): self.carryOut(command, flow, id, to: mover.peer)
-            case .incoming(let flow): self.carryOut(command, flow, id, from: mover.peer)
+            case .outgoing(let flow): self.carryOut(command, flow, id)
+            case .incoming(let flow): self.carryOut(command, flow, id)
             case .moved: break
             }
         }
     }
 
-    private func carryOut(_ command: StreamCommand, _ flow: OutgoingFlow, _ id: StreamID, to peer: PeerID) {
+    private func carryOut(_ command: StreamCommand, _ flow: OutgoingFlow, _ id: StreamID) {
         switch command {
         case .permit(let limit, let link): if let connection = self.links[link] { flow.accepted(limit, on: connection) }
-        case .askForData:
-            guard flow.askForData() else { return self.handle(.stream(id, .dataUnneeded)) }
-            self.openStreamData(id, with: peer)
+        case .askForData: self.handle(.stream(id, flow.askForData() ? .dataAsked : .dataUnneeded))
         case .useData:
-            if let data = self.dataConnection(TransferID(id)), flow.move(to: data) { return }
+            if let data = self.dataConnections[TransferID(id)], flow.move(to: data) { return }
             self.handle(.stream(id, .dataUnneeded))
         case .goBack(let offset): flow.calledBack(to: offset)
-        case .send, .receive, .openData, .readData, .closeData, .callBack, .end, .forget: break
+        case .send, .receive, .readData, .callBack, .end, .forget: break
         }
     }
 
-    private func carryOut(_ command: StreamCommand, _ flow: IncomingFlow, _ id: StreamID, from peer: PeerID) {
+    private func carryOut(_ command: StreamCommand, _ flow: IncomingFlow, _ id: StreamID) {
         switch command {
-        case .openData: self.openStreamData(id, with: peer)
         case .readData:
-            guard let data = self.dataConnection(TransferID(id)) else { return self.handle(.stream(id, .dataEnded(nil))) }
+            guard let data = self.dataConnections[TransferID(id)] else { return self.handle(.stream(id, .dataEnded(nil))) }
             if data.peer.transport == .plaintext, flow.hand(over: data) { return }
             self.spawn { [input] in input.yield(.core(.stream(id, .dataEnded(await Self.take(from: data, flow))))) }
         case .callBack(let link):
             guard let offset = flow.callBack() else { return }
             self.links[link]?.send([.streamReroute(StreamReroute(id: id, offset: offset))])
-        case .send, .receive, .permit, .askForData, .useData, .closeData, .goBack, .end, .forget: break
+        case .send, .receive, .permit, .askForData, .useData, .goBack, .end, .forget: break
         }
-    }
-
-    private func openStreamData(_ id: StreamID, with peer: PeerID) {
-        self.openData(TransferID(id), with: peer) { data in self.handle(.stream(id, .dataOpened(data != nil))) }
     }
 
     private func endStream(_ id: StreamID, _ error: EarshotError?) {
         guard let mover = self.streamMovers[id] else { return }
         self.streamMovers[id]?.half = .moved(mover.progress(at: self.transport.timers.now).transferred)
-        self.closeData(TransferID(id))
         switch mover.half {
         case .outgoing(let flow): flow.close()
         case .incoming(let flow): if let error { flow.fail(error) }

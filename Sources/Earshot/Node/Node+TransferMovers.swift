@@ -48,7 +48,7 @@ extension Node {
         case .send(let start, let end, let link):
             if let connection = self.links[link] { self.order(id, UploadJob.Order.send(from: start, upTo: end, on: connection)) }
         case .sendOverData(let offset):
-            guard let data = self.dataConnection(TransferID(id)) else { return self.handle(.transfer(id, .dataSent(to: offset))) }
+            guard let data = self.dataConnections[TransferID(id)] else { return self.handle(.transfer(id, .dataSent(to: offset))) }
             self.order(id, UploadJob.Order.sendOverData(from: offset, data))
         case .digest(let algorithm): self.order(id, UploadJob.Order.digest(algorithm))
         case .checkRoom(let row, let share): self.checkRoom(row, share)
@@ -56,16 +56,12 @@ extension Node {
             self.beginDownload(row, attributes)
             self.order(id, DownloadJob.Order.resume(self.allowance(share)))
         case .begin(_, let share): self.order(id, DownloadJob.Order.begin(self.allowance(share), self.destination))
-        case .receiveData: self.order(id, DownloadJob.Order.receive(self.dataConnection(TransferID(id))))
+        case .receiveData: self.order(id, DownloadJob.Order.receive(self.dataConnections[TransferID(id)]))
         case .settle(let digest): self.order(id, DownloadJob.Order.settle(digest))
         case .place(let row): self.place(row)
         case .removeContent(let call): self.removeContent(of: id, for: call)
-        case .openData(let peer):
-            self.openData(TransferID(id), with: peer) { data in self.handle(.transfer(id, .dataOpened(data != nil))) }
-        case .closeData: self.closeData(TransferID(id))
         case .look: if let mover = self.transferMovers[id] { self.handle(.transfer(id, .moved(to: mover.state.position))) }
         case .stop(let isKept):
-            self.closeData(TransferID(id))
             guard let mover = self.transferMovers.removeValue(forKey: id) else { return self.handle(.transfer(id, .stopped)) }
             mover.stop(isKept: isKept)
         case .discard(let source): self.discard(id, source)

@@ -88,11 +88,8 @@ public actor Node {
     var isRowBatchOpen = false
     /// The rows of the batches that are being written, in order.
     var rowsUnderWay: Deque<[ResourceID]> = []
-    /// Transfers that wait for a data connection or have one, by attempt.
-    var dataHearers: [UInt64: DataHearer] = [:]
-    /// The current attempt of each transfer.
-    var openAttempts: [TransferID: UInt64] = [:]
-    var dataAttempts: UInt64 = 0
+    /// The data connections of transfers.
+    var dataConnections: [TransferID: DataConnection] = [:]
     /// The data connection that is being reported to the core.
     var attachedData: DataConnection?
 

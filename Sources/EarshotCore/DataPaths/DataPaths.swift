@@ -4,7 +4,21 @@ import OrderedCollections
 /// The data connections of transfers, and the attempts to open them. The two sides agree on each over the control connection, and the side
 /// that can reach the other dials (``DataLane``). A transfer has at most one. The number of transfers is limited where transfers begin.
 struct DataPaths: Sendable {
+    /// The transfer whose bytes a data connection carries.
+    enum User: Sendable, Hashable {
+        case resource(ResourceID)
+        case stream(StreamID)
+
+        var transfer: TransferID {
+            switch self {
+            case .resource(let id): TransferID(id)
+            case .stream(let id): TransferID(id)
+            }
+        }
+    }
+
     private struct Path: Sendable {
+        let user: User
         let peer: PeerID
         let link: LinkID
         /// The number of the attempt, which distinguishes it from earlier ones of the same transfer.
@@ -19,6 +33,8 @@ struct DataPaths: Sendable {
     }
 
     private var paths: OrderedDictionary<TransferID, Path> = [:]
+    /// The number of attempts until now.
+    private var attempts: UInt64 = 0
     /// The generator that makes tokens.
     typealias Randomness = any RandomNumberGenerator & Sendable
 
@@ -31,40 +47,50 @@ struct DataPaths: Sendable {
     }
 
     /// Returns the transfers with a data connection or an attempt to this peer, oldest first.
-    func transfers(of peer: PeerID) -> [TransferID] { self.paths.filter { $0.value.peer == peer }.map(\.key) }
+    func users(of peer: PeerID) -> [User] { self.paths.values.filter { $0.peer == peer }.map(\.user) }
 
     /// Returns the transfer's attempt while it is pending, and so needs a deadline.
     func waiting(_ transfer: TransferID) -> UInt64? { self.paths[transfer].flatMap { $0.isSettled ? nil : $0.attempt } }
 
-    mutating func handle(
-        _ event: DataPathEvent, of transfer: TransferID, using random: inout Randomness, into effects: inout [Effect]
+    /// Begins an attempt on which both sides have agreed, and closes an earlier data connection of the transfer. `isInitiator`: whether this
+    /// side opened the control connection `link`.
+    mutating func open(
+        _ user: User, with peer: PeerID, over link: LinkID, isInitiator: Bool, using random: inout Randomness,
+        into effects: inout [Effect]
     ) {
-        switch event {
-        case .wanted(let peer, let link, let isInitiator, let attempt):
-            self.close(transfer, into: &effects)
-            let (lane, action) = DataLane.begin(isInitiator: isInitiator)
-            self.paths[transfer] = Path(peer: peer, link: link, attempt: attempt, lane: lane)
-            self.perform(action, for: transfer, using: &random, into: &effects)
-        case .over: self.close(transfer, into: &effects)
-        case .ticket(let token, let peer):
-            guard self.paths[transfer]?.peer == peer else { return }
-            self.step(transfer, using: &random, into: &effects) { $0.receivedTicket(token) }
-        case .unavailable(let peer):
-            guard self.paths[transfer]?.peer == peer else { return }
-            self.step(transfer, using: &random, into: &effects) { $0.receivedUnavailable() }
-        case .dialFailed(let attempt):
-            guard self.paths[transfer]?.attempt == attempt else { return }
-            self.step(transfer, using: &random, into: &effects) { $0.dialFailed() }
-        case .expired(let attempt):
-            guard self.paths[transfer]?.attempt == attempt else { return }
-            self.step(transfer, using: &random, into: &effects) { $0.expired() }
-        case .attached(let attempt):
-            guard self.paths[transfer]?.attempt == attempt else { return effects.append(.dataPath(transfer, .drop)) }
-            self.step(transfer, using: &random, into: &effects) { $0.attached() }
-        }
+        self.close(user.transfer, into: &effects)
+        self.attempts += 1
+        let (lane, action) = DataLane.begin(isInitiator: isInitiator)
+        let path = Path(user: user, peer: peer, link: link, attempt: self.attempts, lane: lane)
+        self.paths[user.transfer] = path
+        _ = self.perform(action, for: path, using: &random, into: &effects)
     }
 
-    private mutating func close(_ transfer: TransferID, into effects: inout [Effect]) {
+    /// Handles an event. If the event ends an attempt, returns whether its transfer now has a data connection.
+    mutating func handle(
+        _ event: DataPathEvent, of transfer: TransferID, using random: inout Randomness, into effects: inout [Effect]
+    ) -> (user: User, stands: Bool)? {
+        guard let path = self.paths[transfer], let index = self.paths.index(forKey: transfer) else {
+            if case .attached = event { effects.append(.dataPath(transfer, .drop)) }
+            return nil
+        }
+        let action: DataLane.Action =
+            switch event {
+            case .ticket(let token, from: path.peer): self.paths.values[index].lane.receivedTicket(token)
+            case .unavailable(from: path.peer): self.paths.values[index].lane.receivedUnavailable()
+            case .dialFailed(attempt: path.attempt): self.paths.values[index].lane.dialFailed()
+            case .expired(attempt: path.attempt): self.paths.values[index].lane.expired()
+            case .attached(attempt: path.attempt): self.paths.values[index].lane.attached()
+            case .attached: .drop
+            // From another peer, or of an earlier attempt.
+            case .ticket, .unavailable, .dialFailed, .expired: .wait
+            }
+        defer { self.dialNext(path.peer, into: &effects) }
+        return self.perform(action, for: path, using: &random, into: &effects).map { (path.user, $0) }
+    }
+
+    /// Ends the transfer's attempt, or closes its data connection.
+    mutating func close(_ transfer: TransferID, into effects: inout [Effect]) {
         guard let peer = self.paths[transfer]?.peer else { return }
         self.close([transfer], of: peer, into: &effects)
     }
@@ -72,21 +98,11 @@ struct DataPaths: Sendable {
     /// Closes data connections and attempts of a peer. All are closed before the next dial to the peer.
     mutating func close(_ transfers: [TransferID], of peer: PeerID, into effects: inout [Effect]) {
         for transfer in transfers {
-            guard let path = self.paths.removeValue(forKey: transfer) else { continue }
+            guard self.paths.removeValue(forKey: transfer) != nil else { continue }
             effects.append(.dataPath(transfer, .revoke))
-            effects.append(.dataPath(transfer, .close(attempt: path.attempt)))
+            effects.append(.dataPath(transfer, .close))
         }
         self.dialNext(peer, into: &effects)
-    }
-
-    private mutating func step(
-        _ transfer: TransferID, using random: inout Randomness, into effects: inout [Effect],
-        _ event: (inout DataLane) -> DataLane.Action
-    ) {
-        guard let index = self.paths.index(forKey: transfer) else { return }
-        let action = event(&self.paths.values[index].lane)
-        self.perform(action, for: transfer, using: &random, into: &effects)
-        self.dialNext(self.paths.values[index].peer, into: &effects)
     }
 
     /// Starts the held dials to a peer, oldest first, up to a limit. If too many connections arrived at once, the peer would drop some of the
@@ -101,41 +117,42 @@ struct DataPaths: Sendable {
         }
     }
 
+    /// Performs an action. If the action ends the attempt, returns whether there is a data connection.
     private mutating func perform(
-        _ action: DataLane.Action, for transfer: TransferID, using random: inout Randomness, into effects: inout [Effect]
-    ) {
-        guard let path = self.paths[transfer] else { return }
+        _ action: DataLane.Action, for path: Path, using random: inout Randomness, into effects: inout [Effect]
+    ) -> Bool? {
+        let transfer = path.user.transfer
         switch action {
         case .wait: break
         case .issueTicket:
-            let ticket = self.ticket(transfer, path, using: &random, into: &effects)
-            effects.append(.send(path.link, [.dataTicket(ticket)]))
+            let ticket = self.ticket(for: path, using: &random, into: &effects)
+            effects.append(.send(path.link, [ticket]))
+        case .swapSides:
+            let ticket = self.ticket(for: path, using: &random, into: &effects)
+            effects.append(.send(path.link, [.dataUnavailable(transfer), ticket]))
         // The dial waits for its turn.
         case .dial(let token): self.paths[transfer]?.heldToken = token
-        case .swapSides:
-            let ticket = self.ticket(transfer, path, using: &random, into: &effects)
-            effects.append(.send(path.link, [.dataUnavailable(transfer), .dataTicket(ticket)]))
         case .giveUpAndSay:
             effects.append(.send(path.link, [.dataUnavailable(transfer)]))
-            self.settle(transfer, .doWithout(attempt: path.attempt), into: &effects)
-        case .giveUp: self.settle(transfer, .doWithout(attempt: path.attempt), into: &effects)
-        case .use: self.settle(transfer, .use(attempt: path.attempt), into: &effects)
+            return self.settle(transfer, stands: false, into: &effects)
+        case .giveUp: return self.settle(transfer, stands: false, into: &effects)
+        case .use: return self.settle(transfer, stands: true, into: &effects)
         case .drop: effects.append(.dataPath(transfer, .drop))
         }
+        return nil
     }
 
-    private mutating func settle(_ transfer: TransferID, _ outcome: DataPathEffect, into effects: inout [Effect]) {
+    private mutating func settle(_ transfer: TransferID, stands: Bool, into effects: inout [Effect]) -> Bool {
         self.paths[transfer]?.isSettled = true
         effects.append(.dataPath(transfer, .revoke))
-        effects.append(.dataPath(transfer, outcome))
+        if stands { effects.append(.dataPath(transfer, .use)) }
+        return stands
     }
 
     /// Returns a new ticket, with which the peer may dial from now on.
-    private func ticket(
-        _ transfer: TransferID, _ path: Path, using random: inout Randomness, into effects: inout [Effect]
-    ) -> DataTicket {
-        let token = DataToken(using: &random)
+    private func ticket(for path: Path, using random: inout Randomness, into effects: inout [Effect]) -> Frame {
+        let (transfer, token) = (path.user.transfer, DataToken(using: &random))
         effects.append(.dataPath(transfer, .expect(token, from: path.peer, over: path.link, attempt: path.attempt)))
-        return DataTicket(transfer: transfer, token: token)
+        return .dataTicket(DataTicket(transfer: transfer, token: token))
     }
 }

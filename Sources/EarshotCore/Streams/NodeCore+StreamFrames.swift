@@ -106,6 +106,7 @@ extension NodeCore {
         guard let before = self.streams.close(id, error, at: self.now.wall), let row = self.streams[id]?.row else { return }
         self.deadlines.cancel(.stream(id))
         self.release(before.hold)
+        self.closeData(TransferID(id))
         if before.hasMover { self.emit(.stream(id, .end(error))) }
         self.publish(.streamClosed(row))
         if let opener = before.opener { self.answer(opener, error.map(Answer.failure) ?? .stream(row)) }

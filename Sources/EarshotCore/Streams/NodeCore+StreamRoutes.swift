@@ -26,22 +26,24 @@ extension NodeCore {
         }
     }
 
-    mutating func streamDataOpened(_ stream: StreamRecord, _ stands: Bool) {
-        let id = stream.row.id
+    /// Handles the outcome of an attempt to open a data connection.
+    mutating func streamDataOpened(_ id: StreamID, _ stands: Bool) {
+        guard let stream = self.streams[id], stream.row.state != .closed else { return }
         switch stream.row.direction {
         case .incoming: self.stepInlet(of: id) { $0.opened(stands) }
         case .outgoing:
             guard stream.outlet == .opening else { return }
+            guard stands else { return self.streamDataUnneeded(stream) }
             self.streams[id]?.lead(to: .settled)
-            self.emit(.stream(id, stands ? .useData : .closeData))
+            self.emit(.stream(id, .useData))
             self.rerouteNext(to: stream.peerID)
         }
     }
 
-    /// Handles a stream whose bytes were all sent before the data connection was established.
+    /// Handles a stream whose bytes were all sent before the data connection was established, or which gets none.
     mutating func streamDataUnneeded(_ stream: StreamRecord) {
         self.streams[stream.row.id]?.lead(to: .settled)
-        self.emit(.stream(stream.row.id, .closeData))
+        self.closeData(TransferID(stream.row.id))
         self.rerouteNext(to: stream.peerID)
     }
 
@@ -61,7 +63,7 @@ extension NodeCore {
                 $0.asked()
                 return .wait
             }
-            self.emit(.stream(id, .openData))
+            self.openData(.stream(id), with: peer)
         }
     }
 
@@ -76,7 +78,7 @@ extension NodeCore {
         case .wait: break
         case .read: self.emit(.stream(id, .readData))
         case .callBack:
-            self.emit(.stream(id, .closeData))
+            self.closeData(TransferID(id))
             if let link = stream.link { self.emit(.stream(id, .callBack(on: link))) }
         }
     }

@@ -179,7 +179,7 @@ extension NodeCore {
             let end = record.row.direction == .outgoing ? "writer" : "reader"
             self.abortStream(id, EarshotError(.cancelled, "its \(end) has gone"))
         case .broken(let error): self.abortStream(id, error)
-        case .dataOpened(let stands): self.streamDataOpened(record, stands)
+        case .dataAsked: self.openData(.stream(id), with: record.peerID)
         case .dataUnneeded: self.streamDataUnneeded(record)
         case .dataEnded(let error):
             if let error { return self.abortStream(id, error) }

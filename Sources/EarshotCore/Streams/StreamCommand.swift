@@ -25,16 +25,12 @@ package enum StreamCommand: Sendable, Equatable {
     case receive(from: PeerID, on: LinkID, window: UInt64)
     /// The receiver permits the bytes up to this one, on this connection.
     case permit(upTo: UInt64, on: LinkID)
-    /// Ask the receiver for a data connection and open it. Report whether it was established, or that there is nothing left for it to
-    /// carry.
+    /// Ask the receiver for a data connection, and report that, or that there is nothing left for it to carry.
     case askForData
-    /// The sender has asked for a data connection: open it, and report whether it was established.
-    case openData
     /// Continue over the data connection, or report that there is nothing left for it to carry.
     case useData
     /// Read the data connection, and report its end.
     case readData
-    case closeData
     /// Have the sender continue over this connection, from the first byte that has not arrived.
     case callBack(on: LinkID)
     /// The receiver has the bytes up to this one: continue there, over the control connection.
@@ -53,8 +49,8 @@ package enum StreamReport: Sendable, Equatable {
     case abandoned
     /// The bytes to be sent ended early.
     case broken(EarshotError)
-    /// Whether the data connection was established.
-    case dataOpened(Bool)
+    /// The receiver was asked for a data connection.
+    case dataAsked
     /// There is nothing left for a data connection to carry.
     case dataUnneeded
     /// The data connection that was being read has ended, with an error if the peer is at fault.

@@ -104,7 +104,11 @@ extension NodeCore {
         }
         let accept = ResourceAccept(id: id, offset: offset, limit: limit)
         self.send(.resourceAccept(accept), on: link)
-        self.emit(.transfer(id, accept.isForDataConnection(size: row.size) ? .openData(with: row.peerID) : .closeData))
+        if accept.isForDataConnection(size: row.size) {
+            self.openData(.resource(id), with: row.peerID)
+        } else {
+            self.closeData(TransferID(id))
+        }
         self.answerTaken(id)
     }
 
@@ -258,7 +262,7 @@ extension NodeCore {
         guard let download = self.transfers[row.id], download.isOpen else { return }
         self.transfers.change(row.id) { $0.received(as: row) }
         self.limit(row.id, to: nil)
-        self.emit(.transfer(row.id, .closeData))
+        self.closeData(TransferID(row.id))
         self.publish(.resourceFinished(row))
         self.forgetFinishedTransfers(endedBy: row.peerID)
         // On another connection the sender offers it again, and is answered then.

@@ -61,6 +61,7 @@ extension NodeCore {
         if before.row.direction == .incoming { self.answerTaken(id) }
         self.keepTransfer(transfer)
         if transfer.row.state == .paused { self.publish(.resourceProgress(transfer.row)) }
+        self.closeData(TransferID(id))
         if before.hasMover { self.emit(.transfer(id, .stop(isKept: true))) }
     }
 

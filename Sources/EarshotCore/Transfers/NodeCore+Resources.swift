@@ -228,7 +228,6 @@ extension NodeCore {
         case .dataEnded(let offset): self.downloadDataEnded(id, at: offset)
         case .settled(let digest): self.downloadSettled(id, digest)
         case .placed(let result): self.downloadPlaced(id, result)
-        case .dataOpened(let stands): self.dataOpened(id, stands)
         case .moved(let offset): if self.deadlines.contains(.progress(id)) { self.progressed(id, to: offset) }
         case .failed(let failure): self.transferFailed(id, failure)
         case .abandoned: self.abandonUpload(id)
@@ -243,8 +242,9 @@ extension NodeCore {
         self.stepUpload(id) { $0.sent(to: offset, of: upload.row.size) }
     }
 
-    private mutating func dataOpened(_ id: ResourceID, _ stands: Bool) {
-        guard let transfer = self.transfers[id] else { return }
+    /// Handles the outcome of an attempt to open a data connection.
+    mutating func transferDataOpened(_ id: ResourceID, _ stands: Bool) {
+        guard !self.isStopping, let transfer = self.transfers[id] else { return }
         switch transfer.row.direction {
         case .outgoing: self.stepUpload(id) { $0.dataOpened(stands) }
         case .incoming: self.stepDownload(id) { $0.dataOpened(stands, size: $1, window: $2) }

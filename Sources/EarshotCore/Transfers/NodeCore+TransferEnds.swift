@@ -13,7 +13,7 @@ extension NodeCore {
         guard let row = self.transfers[id]?.row else { return }
         self.deadlines.cancel(.transfer(id))
         self.deadlines.cancel(.progress(id))
-        self.emit(.transfer(id, .closeData))
+        self.closeData(TransferID(id))
         self.emit(.keepTransfers([.put(row, isNew: false)] + (isUntold ? [] : [.removeTransfer(id)])))
         self.publish(.resourceFinished(row))
         if let caller = before.caller {

@@ -218,7 +218,7 @@ extension NodeCore {
             self.emit(.transfer(id, .send(from: start, upTo: end, on: link)))
         case .openData:
             self.moveElsewhere(id, false)
-            self.emit(.transfer(id, .openData(with: upload.peerID)))
+            self.openData(.resource(id), with: upload.peerID)
         case .sendOverData(let offset):
             self.moveElsewhere(id, true)
             self.emit(.transfer(id, .sendOverData(from: offset)))

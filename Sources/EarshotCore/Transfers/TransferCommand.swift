@@ -88,9 +88,6 @@ package enum TransferCommand: Sendable, Equatable {
     case removeContent(for: CallID?)
 
     // Both directions
-    /// Establish a data connection with the peer, and report whether that succeeded.
-    case openData(with: PeerID)
-    case closeData
     /// Report the progress.
     case look
     /// Stop, and report that. A download keeps its content or discards it.
@@ -152,7 +149,6 @@ package enum TransferReport: Sendable, Equatable {
     case placed(Result<String?, EarshotError>)
     case contentRemoved(for: CallID?, EarshotError?)
 
-    case dataOpened(Bool)
     /// The progress.
     case moved(to: UInt64)
     case failed(TransferFailure)

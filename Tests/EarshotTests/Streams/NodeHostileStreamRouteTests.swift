@@ -142,7 +142,7 @@ import Testing
         let data = try await begun.attach(try await begun.ticket().token)
         var offset: UInt64 = 4
         if how == "lost before its bytes were due" {
-            try await eventually("it stands") { await begun.bob.node.dataConnection(TransferID(begun.id)) != nil }
+            try await eventually("it stands") { await begun.bob.node.dataConnections[TransferID(begun.id)] != nil }
             await data.close()
             try await begun.raw.send(self.rerouted(begun, 4))
         } else {
@@ -191,7 +191,7 @@ import Testing
         var first: RawPeer?
         if how == "again" {
             first = try await begun.attach(token)
-            try await eventually("it stands") { await begun.bob.node.dataConnection(TransferID(begun.id)) != nil }
+            try await eventually("it stands") { await begun.bob.node.dataConnections[TransferID(begun.id)] != nil }
         }
         if how == "over" {
             try await begun.raw.send(.streamAbort(StreamRefuse(id: begun.id, refusal: Refusal(code: .cancelled))))

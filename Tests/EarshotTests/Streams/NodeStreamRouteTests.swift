@@ -114,7 +114,7 @@ import Testing
         var taken = Self.first
         if reading { taken += try #require(try await moved.content.next()).readableBytes }
         let node = atTheSender ? moved.sender.node : moved.receiver.node
-        try #require(await node.dataConnection(moved.transfer)).close()
+        try #require(await node.dataConnections[moved.transfer]).close()
         try await moved.expectRest(from: taken, to: size)
         try await self.expectNoRoutes(moved)
         await moved.end()
@@ -123,7 +123,7 @@ import Testing
     /// The connection is lost while the writer is idle. The writer continues later.
     @Test func lostWhileIdle() async throws {
         let moved = try await self.moved()
-        try #require(await moved.receiver.node.dataConnection(moved.transfer)).close()
+        try #require(await moved.receiver.node.dataConnections[moved.transfer]).close()
         try await self.expectNoRoutes(moved)
         self.feed(moved.body, Self.first..<Self.first + 10)
         #expect(try await moved.content.next()?.readableBytes == 10)
@@ -135,8 +135,8 @@ import Testing
     /// Aborted by its reader, by its writer, and by the loss of its peer.
     @Test(arguments: ["reader", "writer", "peer"]) func anAbortedStreamRetainsNoDataConnection(by who: String) async throws {
         let moved = try await self.moved()
-        weak let sent = await moved.sender.node.dataConnection(moved.transfer)
-        weak let received = await moved.receiver.node.dataConnection(moved.transfer)
+        weak let sent = await moved.sender.node.dataConnections[moved.transfer]
+        weak let received = await moved.receiver.node.dataConnections[moved.transfer]
         #expect(sent != nil && received != nil)
         switch who {
         case "reader": moved.content.abandon()

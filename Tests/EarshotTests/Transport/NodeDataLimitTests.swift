@@ -5,6 +5,7 @@ import NIOEmbedded
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 /// Data connections with a peer whose bytes the test controls. The peer has opened the control connection, so the node gives it tickets.
 @Suite(.timeLimit(.minutes(1))) struct NodeDataLimitTests {
@@ -294,9 +295,7 @@ import Testing
 
 extension Node {
     /// Whether a transfer waits for its data connection.
-    fileprivate func isOpeningData(_ transfer: TransferID) -> Bool {
-        self.openAttempts[transfer].flatMap { self.dataHearers[$0]?.then } != nil
-    }
+    fileprivate func isOpeningData(_ transfer: TransferID) -> Bool { self.core.dataPaths.waiting(transfer) != nil }
 }
 
 extension TestNode {
