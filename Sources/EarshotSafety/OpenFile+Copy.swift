@@ -13,9 +13,18 @@ extension OpenFile {
     /// - Returns: The number of copied bytes, which is the file's size unless the file became shorter meanwhile.
     package func copyContent(of source: OpenFile, progress: (UInt64) -> Void = { _ in }) throws(FileError) -> UInt64 {
         let size = try source.status().size
-        guard let length = off_t(exactly: size) else { throw FileError("write to", self.subject, code: EFBIG) }
         if earshot_clone_file(self.descriptor, source.descriptor) == 0 { return size }
-        guard ftruncate(self.descriptor, length) == 0 else { throw FileError("set the size of", self.subject) }
+        let end = try self.copyData(of: source, to: size, progress)
+        // A hole at the end counts towards the file's size.
+        guard try self.status().size < end else { return end }
+        guard let length = off_t(exactly: end), ftruncate(self.descriptor, length) == 0 else {
+            throw FileError("set the size of", self.subject)
+        }
+        return end
+    }
+
+    /// Copies the runs of data up to `size`. Returns `size`, or where the source ended before that.
+    private func copyData(of source: OpenFile, to size: UInt64, _ progress: (UInt64) -> Void) throws(FileError) -> UInt64 {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.memoryStep, alignment: 4096)
         defer { memory.deallocate() }
         var isInKernel = true

@@ -145,8 +145,6 @@ package final class TemporaryFile: Sendable {
 
     /// The errnos of a rename without replacing that the file system does not support, after which creating a file may work.
     private static let renamingFailures = TemporaryFile.linkFailures.union([EINVAL]).subtracting([EXDEV])
-    /// The number of bytes that are copied at once.
-    private static let copySize = 1024 * 1024
 
     /// Copies the content to that name if it is free, and removes its temporary name. Returns whether it did; if not, errno is set.
     private func copy(_ name: SafeName, to target: SafeName) throws(FileError) -> Bool {
@@ -160,12 +158,7 @@ package final class TemporaryFile: Sendable {
             return false
         }
         do throws(FileError) {
-            let hasHoles = try self.file.attributes().hasHoles
-            var offset: UInt64 = 0
-            while case let bytes = try self.file.bytes(at: offset, count: Self.copySize), !bytes.isEmpty {
-                try copy.write(bytes, at: offset, leavingHoles: hasHoles)
-                offset += UInt64(bytes.count)
-            }
+            _ = try copy.copyContent(of: self.file)
             // Permissions that the file system does not keep are not retried.
             _ = fchmod(copy.descriptor, status.st_mode & 0o777)
             var times = [status.st_atim, status.st_mtim]

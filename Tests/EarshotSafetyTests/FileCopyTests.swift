@@ -49,6 +49,23 @@ import Testing
         #expect(try copy.attributes().hasHoles && copy.status().allocated < 1 << 20)
     }
 
+    /// The source becomes shorter after the first step. The copy has no zeros in place of what is missing.
+    @Test(arguments: ["/tmp", "/dev/shm"]) func aSourceThatBecomesShorter(_ place: String) throws {
+        let scratch = try Scratch(in: place)
+        let source = try self.file("from", try SafeDirectory(path: scratch.path))
+        let content = [UInt8](repeating: 7, count: 40 << 20)
+        try source.write(content, at: 0)
+        let copy = try self.file("to")
+        var told = false
+        let end = try copy.copyContent(of: source) { _ in
+            if !told { truncate("\(scratch.path)/from", 33 << 20) }
+            told = true
+        }
+        let size = try copy.status().size
+        #expect(end == 33 << 20 && size == end)
+        #expect(try copy.bytes(at: 0, count: content.count).allSatisfy { $0 == 7 })
+    }
+
     /// The content has both names, and the first may go.
     @Test func anOpenFileGetsASecondName() throws {
         let source = try self.file("from")

@@ -31,8 +31,8 @@ int earshot_lock_file(int descriptor);
 /// fallocate(2) from the start of the file: the blocks up to `size` are its own, and its size stays. Returns 0, or -1 with errno.
 int earshot_reserve(int descriptor, uint64_t size);
 
-/// ioctl_ficlone(2): has the empty file `to` share the blocks of `from`. Returns 0, or -1 with errno where the file system cannot, or has both
-/// files not on it.
+/// ioctl_ficlone(2): has the empty file `to` share the blocks of `from`. Returns 0, or -1 with errno where the file system cannot, or the
+/// files lie on different ones.
 int earshot_clone_file(int to, int from);
 
 /// copy_file_range(2) of at most `count` bytes at the same offset of both files, within the kernel. Returns how many, or -1 with errno: EXDEV

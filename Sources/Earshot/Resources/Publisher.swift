@@ -44,9 +44,6 @@ package actor Publisher {
         let isTree: Bool
     }
 
-    /// The size of one copy step, in bytes.
-    private static let copySize = 1024 * 1024
-
     /// Notes of unfinished parts in directories outside the spool.
     let notes: PartNotes
     private let executor: ThreadExecutor
@@ -132,13 +129,7 @@ package actor Publisher {
         let attributes = try source.attributes()
         let copy = try TemporaryFile(in: directory, mode: 0o600, part: part)
         if !attributes.hasHoles { try copy.file.reserve(content.size) }
-        var offset: UInt64 = 0
-        while offset < content.size {
-            let bytes = try source.bytes(at: offset, count: Self.copySize)
-            guard !bytes.isEmpty else { throw FileError("read", source.subject, code: EIO) }
-            try copy.file.write(bytes, at: offset, leavingHoles: attributes.hasHoles)
-            offset += UInt64(bytes.count)
-        }
+        guard try copy.file.copyContent(of: source) >= content.size else { throw FileError("read", source.subject, code: EIO) }
         try Self.prepare(copy.file, for: directory, attributes)
         return try copy.publish(as: name, onConflict: conflict)
     }
