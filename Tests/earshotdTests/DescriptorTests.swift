@@ -83,6 +83,9 @@ import Testing
                     #expect(Int64(count) == Int64(lseek(copy, 0, SEEK_END)) && (count == content.count) == isCopied)
                 }
                 #expect(fcntl(descriptor, F_GETFL) & O_ACCMODE == O_RDONLY && fcntl(descriptor, F_GETFD) == FD_CLOEXEC)
+                let (socket, head) = (bob.path, "HEAD /v1/resources/\(file.id)/content HTTP/1.1\r\nHost: localhost\r\n\(Self.upgrade)\r\n")
+                let status = try await Self.onThread { try Self.connection(socket, sending: head).receiveHead().status }
+                #expect(status == 200)
                 try await client.dropContent(of: file.id)
                 var got = [UInt8](repeating: 0, count: content.count + 1)
                 #expect(pread(descriptor, &got, got.count, 0) == content.count && Array(got.dropLast()) == content)

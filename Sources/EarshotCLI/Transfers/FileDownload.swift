@@ -54,7 +54,9 @@ struct FileDownload: Sendable {
             try source.setMode(wanted.mode)
             source.apply(attributes)
             return try self.publish(TemporaryFile(in: directory, linking: source), as: name)
-        } catch  where TemporaryFile.linkFailures.contains(error.code) {
+        } catch {
+            // ENOENT: the daemon has dropped the content meanwhile, or there is no /proc.
+            guard TemporaryFile.linkFailures.contains(error.code) || error.code == ENOENT else { throw error }
             return nil
         }
     }

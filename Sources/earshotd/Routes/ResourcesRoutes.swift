@@ -247,7 +247,10 @@ struct ResourcesRoutes: Sendable {
     private func content(_ request: Request, _ context: APIContext) async throws -> Response {
         let id: ResourceID = try context.identifier("a resource")
         let content = try await self.api.node.resourceContent(id)
-        if let file = content.file, DescriptorConnection.isWanted(by: request.head) { try await DescriptorConnection.pass(file, context) }
+        // The answer to a HEAD has nothing behind its fields.
+        if let file = content.file, !context.isHead, DescriptorConnection.isWanted(by: request.head) {
+            try await DescriptorConnection.pass(file, context)
+        }
         if let archive = content.archive(), !TreeFormat.isWanted(by: request.headers) { return TreeFormat.response(archive) }
         let tag = content.digest.map { "\"\($0)\"" }
         let range = ByteRange.requested(in: request.headers, of: content.size, tag: tag)
