@@ -1,3 +1,5 @@
+import NIOCore
+
 extension ConnectionStateMachine {
     /// The order of the frames of streams on one connection, in both directions.
     ///
@@ -30,6 +32,8 @@ extension ConnectionStateMachine {
             case sent(StreamWindow)
         }
 
+        /// Whether both hellos announce that streams may move to data connections.
+        private let reroutesStreams: Bool
         private var incoming: [StreamID: Incoming] = [:]
         private var endedIncoming: [StreamID] = []
         private var outgoing: [StreamID: Outgoing] = [:]
@@ -44,6 +48,38 @@ extension ConnectionStateMachine {
         private(set) var openIncoming = 0
         var openOutgoing: Int { self.outgoing.count }
 
+        init(reroutesStreams: Bool) { self.reroutesStreams = reroutesStreams }
+
+        mutating func received(_ frame: StreamFrame) -> ReceivedAction {
+            switch frame {
+            case .open(let open): self.received(open)
+            case .accept(let accept): self.received(accept)
+            case .refuse(let refuse): self.received(refuse: refuse.id)
+            case .data(let data): self.received(dataOf: data.id, count: UInt64(data.data.readableBytes))
+            case .end(let end): self.received(end)
+            case .done(let id): self.received(done: id)
+            case .abort(let abort): self.received(abort: abort.id)
+            case .reroute where !self.reroutesStreams, .rerouted where !self.reroutesStreams:
+                .violation(.outOfOrder(frame.type, why: "the two hellos do not both say that streams may move"))
+            case .reroute(let reroute): self.received(reroute)
+            case .rerouted(let rerouted): self.received(rerouted: rerouted)
+            }
+        }
+
+        mutating func sent(_ frame: StreamFrame) -> SentAction {
+            switch frame {
+            case .open(let open): self.sent(open)
+            case .accept(let accept): self.sent(accept)
+            case .refuse(let refuse): self.sent(refuse: refuse.id)
+            case .data(let data): self.sent(dataOf: data.id, count: UInt64(data.data.readableBytes))
+            case .end(let end): self.sent(end)
+            case .done(let id): self.sent(done: id)
+            case .abort(let abort): self.sent(abort: abort.id)
+            case .reroute(let reroute): self.reroutesStreams ? self.sent(reroute) : .drop
+            case .rerouted(let rerouted): self.reroutesStreams ? self.sent(rerouted: rerouted) : .drop
+            }
+        }
+
         /// Ends the open streams of a session that is over, as if each side had aborted them. Frames in flight count as late.
         mutating func end(_ session: SessionID) {
             for id in self.sessions.members(of: session) { _ = self.sent(abort: id) }
@@ -51,14 +87,14 @@ extension ConnectionStateMachine {
 
         // MARK: The peer's streams
 
-        mutating func received(_ open: StreamOpen) -> ReceivedAction {
+        private mutating func received(_ open: StreamOpen) -> ReceivedAction {
             guard self.incoming[open.id] == nil, self.outgoing[open.id] == nil, !self.endedOutgoing.contains(open.id),
                 !self.made.contains(open.id)
             else { return .violation(.outOfOrder(.streamOpen, why: "the stream has been opened before")) }
             guard self.openIncoming < Self.incomingLimit else {
                 self.remember(open.id, as: .ended(nil))
                 let refusal = Refusal(code: .busy, explanation: "\(Self.incomingLimit) streams are open already")
-                return .reply(.streamRefuse(StreamRefuse(id: open.id, refusal: refusal)))
+                return .reply(.stream(.refuse(StreamRefuse(id: open.id, refusal: refusal))))
             }
             self.incoming[open.id] = .opened
             self.openIncoming += 1
@@ -66,7 +102,7 @@ extension ConnectionStateMachine {
             return .deliver
         }
 
-        mutating func received(dataOf id: StreamID, count: UInt64) -> ReceivedAction {
+        private mutating func received(dataOf id: StreamID, count: UInt64) -> ReceivedAction {
             let beyond = ReceivedAction.violation(.outOfOrder(.streamData, why: "it goes beyond what was accepted"))
             switch self.incoming[id] {
             case .receiving(let window):
@@ -82,7 +118,7 @@ extension ConnectionStateMachine {
             }
         }
 
-        mutating func received(_ end: StreamEnd) -> ReceivedAction {
+        private mutating func received(_ end: StreamEnd) -> ReceivedAction {
             let wrong = ReceivedAction.violation(.outOfOrder(.streamEnd, why: "the stream is not where it could end so"))
             switch self.incoming[end.id] {
             case .receiving(let window):
@@ -108,7 +144,7 @@ extension ConnectionStateMachine {
 
         /// Handles a request of the peer: the sender of a stream wants a data connection for it, or the receiver of one of this side's
         /// wants the bytes here again.
-        mutating func received(_ reroute: StreamReroute) -> ReceivedAction {
+        private mutating func received(_ reroute: StreamReroute) -> ReceivedAction {
             let wrong = ReceivedAction.violation(.outOfOrder(.streamReroute, why: "the stream is not where it could go another way"))
             switch self.incoming[reroute.id] {
             case .receiving(let window):
@@ -135,7 +171,7 @@ extension ConnectionStateMachine {
             return .deliver
         }
 
-        mutating func received(rerouted: StreamReroute) -> ReceivedAction {
+        private mutating func received(rerouted: StreamReroute) -> ReceivedAction {
             let wrong = ReceivedAction.violation(.outOfOrder(.streamRerouted, why: "nobody has asked for that"))
             switch self.incoming[rerouted.id] {
             case .receiving(let window):
@@ -151,7 +187,7 @@ extension ConnectionStateMachine {
         }
 
         /// Records a request of this side: a data connection for its own stream, or a peer's stream on the control connection again.
-        mutating func sent(_ reroute: StreamReroute) -> SentAction {
+        private mutating func sent(_ reroute: StreamReroute) -> SentAction {
             switch self.outgoing[reroute.id] {
             case .sending(let window):
                 guard let asked = window.asked(at: reroute.offset) else { return .drop }
@@ -172,7 +208,7 @@ extension ConnectionStateMachine {
             return .send
         }
 
-        mutating func sent(rerouted: StreamReroute) -> SentAction {
+        private mutating func sent(rerouted: StreamReroute) -> SentAction {
             guard case .sending(let window) = self.outgoing[rerouted.id], let switched = window.switched(at: rerouted.offset) else {
                 return .drop
             }
@@ -180,7 +216,7 @@ extension ConnectionStateMachine {
             return .send
         }
 
-        mutating func received(abort id: StreamID) -> ReceivedAction {
+        private mutating func received(abort id: StreamID) -> ReceivedAction {
             switch self.incoming[id] {
             case .opened, .receiving, .received:
                 self.end(id, as: .over)
@@ -193,7 +229,7 @@ extension ConnectionStateMachine {
             }
         }
 
-        mutating func sent(_ accept: StreamAccept) -> SentAction {
+        private mutating func sent(_ accept: StreamAccept) -> SentAction {
             switch self.incoming[accept.id] {
             case .opened:
                 self.incoming[accept.id] = .receiving(StreamWindow(first: accept.limit))
@@ -206,13 +242,13 @@ extension ConnectionStateMachine {
             }
         }
 
-        mutating func sent(refuse id: StreamID) -> SentAction {
+        private mutating func sent(refuse id: StreamID) -> SentAction {
             guard case .opened? = self.incoming[id] else { return .drop }
             self.end(id, as: .ended(nil))
             return .send
         }
 
-        mutating func sent(done id: StreamID) -> SentAction {
+        private mutating func sent(done id: StreamID) -> SentAction {
             guard case .received? = self.incoming[id] else { return .drop }
             self.end(id, as: .ended(nil))
             return .send
@@ -234,7 +270,7 @@ extension ConnectionStateMachine {
 
         // MARK: This side's streams
 
-        mutating func sent(_ open: StreamOpen) -> SentAction {
+        private mutating func sent(_ open: StreamOpen) -> SentAction {
             guard self.outgoing[open.id] == nil, self.incoming[open.id] == nil, !self.made.contains(open.id) else { return .drop }
             self.made.insert(open.id)
             self.outgoing[open.id] = .opened
@@ -242,7 +278,7 @@ extension ConnectionStateMachine {
             return .send
         }
 
-        mutating func received(_ accept: StreamAccept) -> ReceivedAction {
+        private mutating func received(_ accept: StreamAccept) -> ReceivedAction {
             let lower = ReceivedAction.violation(.outOfOrder(.streamAccept, why: "its limit is below the one before"))
             switch self.outgoing[accept.id] {
             case .opened: self.outgoing[accept.id] = .sending(StreamWindow(first: accept.limit))
@@ -259,14 +295,14 @@ extension ConnectionStateMachine {
             return .deliver
         }
 
-        mutating func received(refuse id: StreamID) -> ReceivedAction {
+        private mutating func received(refuse id: StreamID) -> ReceivedAction {
             switch self.outgoing[id] {
             case .sending, .sent: .violation(.outOfOrder(.streamRefuse, why: "the stream was accepted before"))
             case .opened, nil: self.receivedEndOfOutgoing(id, by: .streamRefuse)
             }
         }
 
-        mutating func received(done id: StreamID) -> ReceivedAction {
+        private mutating func received(done id: StreamID) -> ReceivedAction {
             switch self.outgoing[id] {
             case .opened, .sending: .violation(.outOfOrder(.streamDone, why: "the stream has not ended"))
             case .sent, nil: self.receivedEndOfOutgoing(id, by: .streamDone)
@@ -278,20 +314,20 @@ extension ConnectionStateMachine {
             return self.endedOutgoing.remove(id) ? .ignore : .violation(.outOfOrder(type, why: "there is no such stream"))
         }
 
-        mutating func sent(dataOf id: StreamID, count: UInt64) -> SentAction {
+        private mutating func sent(dataOf id: StreamID, count: UInt64) -> SentAction {
             guard case .sending(let window) = self.outgoing[id], let moved = window.moved(by: count) else { return .drop }
             self.outgoing[id] = .sending(moved)
             return .send
         }
 
-        mutating func sent(_ end: StreamEnd) -> SentAction {
+        private mutating func sent(_ end: StreamEnd) -> SentAction {
             guard case .sending(let window) = self.outgoing[end.id], window.end(of: end.size) == .ends else { return .drop }
             self.outgoing[end.id] = .sent(window)
             return .send
         }
 
         /// Aborts a stream of either direction.
-        mutating func sent(abort id: StreamID) -> SentAction {
+        private mutating func sent(abort id: StreamID) -> SentAction {
             if self.endOutgoing(id) {
                 self.endedOutgoing.insert(id)
                 return .send

@@ -1,3 +1,5 @@
+import NIOCore
+
 extension ConnectionStateMachine {
     /// The order of the frames of resource transfers on one connection, in both directions.
     ///
@@ -67,6 +69,8 @@ extension ConnectionStateMachine {
             }
         }
 
+        /// Whether both hellos announce offers of files with attributes.
+        private let takesAttributes: Bool
         private var incoming: [ResourceID: Incoming] = [:]
         private var endedIncoming: [ResourceID] = []
         private var outgoing: [ResourceID: Outgoing] = [:]
@@ -81,6 +85,36 @@ extension ConnectionStateMachine {
         private(set) var openIncoming = 0
         var openOutgoing: Int { self.outgoing.count }
 
+        init(takesAttributes: Bool) { self.takesAttributes = takesAttributes }
+
+        mutating func received(_ frame: ResourceFrame) -> ReceivedAction {
+            switch frame {
+            case .offer(let offer): self.received(offer)
+            case .accept(let accept): self.received(accept)
+            case .refuse(let refuse): self.received(refuse: refuse.id)
+            case .chunk(let chunk): self.received(chunkOf: chunk.id, offset: chunk.offset, count: UInt64(chunk.data.readableBytes))
+            case .end(let end): self.received(endOf: end.id)
+            case .done(let id): self.received(done: id)
+            case .cancel(let cancel): self.received(cancel: cancel.id)
+            case .have(let have): self.received(have)
+            case .from(let from): self.received(from)
+            }
+        }
+
+        mutating func sent(_ frame: ResourceFrame) -> SentAction {
+            switch frame {
+            case .offer(let offer): self.sent(offer)
+            case .accept(let accept): self.sent(accept)
+            case .refuse(let refuse): self.sent(refuse: refuse.id)
+            case .chunk(let chunk): self.sent(chunkOf: chunk.id, offset: chunk.offset, count: UInt64(chunk.data.readableBytes))
+            case .end(let end): self.sent(endOf: end.id)
+            case .done(let id): self.sent(done: id)
+            case .cancel(let cancel): self.sent(cancel: cancel.id)
+            case .have(let have): self.sent(have)
+            case .from(let from): self.sent(from)
+            }
+        }
+
         /// Ends the open transfers of a session that is over, as if each side had cancelled them. Frames in flight count as late.
         mutating func end(_ session: SessionID) {
             for id in self.sessions.members(of: session) { _ = self.sent(cancel: id) }
@@ -88,14 +122,17 @@ extension ConnectionStateMachine {
 
         // MARK: The peer's transfers
 
-        mutating func received(_ offer: ResourceOffer) -> ReceivedAction {
+        private mutating func received(_ offer: ResourceOffer) -> ReceivedAction {
+            guard offer.attributes == nil || self.takesAttributes else {
+                return .violation(.outOfOrder(.resourceOffer, why: "the two hellos do not both say that files have attributes"))
+            }
             guard self.incoming[offer.id] == nil, self.outgoing[offer.id] == nil, !self.endedOutgoing.contains(offer.id),
                 !self.made.contains(offer.id)
             else { return .violation(.outOfOrder(.resourceOffer, why: "the transfer has been offered before")) }
             guard self.openIncoming < Self.incomingLimit else {
                 self.remember(offer.id, as: .ended(nil, size: offer.size))
                 let refusal = Refusal(code: .busy, explanation: "\(Self.incomingLimit) transfers are open already")
-                return .reply(.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal)))
+                return .reply(.resource(.refuse(ResourceRefuse(id: offer.id, refusal: refusal))))
             }
             self.incoming[offer.id] = .offered(size: offer.size)
             self.openIncoming += 1
@@ -103,7 +140,7 @@ extension ConnectionStateMachine {
             return .deliver
         }
 
-        mutating func received(chunkOf id: ResourceID, offset: UInt64, count: UInt64) -> ReceivedAction {
+        private mutating func received(chunkOf id: ResourceID, offset: UInt64, count: UInt64) -> ReceivedAction {
             let window: Window
             switch self.incoming[id] {
             case .receiving(let current, _, _), .ended(.some(let current), _): window = current
@@ -126,7 +163,7 @@ extension ConnectionStateMachine {
             }
         }
 
-        mutating func received(endOf id: ResourceID) -> ReceivedAction {
+        private mutating func received(endOf id: ResourceID) -> ReceivedAction {
             switch self.incoming[id] {
             case .receiving(let window, _, let size) where window.next == size:
                 self.incoming[id] = .received
@@ -139,7 +176,7 @@ extension ConnectionStateMachine {
             }
         }
 
-        mutating func received(cancel id: ResourceID) -> ReceivedAction {
+        private mutating func received(cancel id: ResourceID) -> ReceivedAction {
             switch self.incoming[id] {
             case .offered, .comparing, .compared, .receiving, .elsewhere, .received:
                 self.end(id, as: .over)
@@ -152,7 +189,7 @@ extension ConnectionStateMachine {
             }
         }
 
-        mutating func received(_ from: ResourceFrom) -> ReceivedAction {
+        private mutating func received(_ from: ResourceFrom) -> ReceivedAction {
             switch self.incoming[from.id] {
             case .comparing(let held, let size) where from.offset == held || from.offset == 0:
                 self.incoming[from.id] = .compared(from.offset, size: size)
@@ -167,13 +204,13 @@ extension ConnectionStateMachine {
             }
         }
 
-        mutating func sent(_ have: ResourceHave) -> SentAction {
+        private mutating func sent(_ have: ResourceHave) -> SentAction {
             guard case .offered(let size) = self.incoming[have.id], 0 < have.offset, have.offset <= size else { return .drop }
             self.incoming[have.id] = .comparing(have.offset, size: size)
             return .send
         }
 
-        mutating func sent(_ accept: ResourceAccept) -> SentAction {
+        private mutating func sent(_ accept: ResourceAccept) -> SentAction {
             guard accept.offset <= accept.limit else { return .drop }
             switch self.incoming[accept.id] {
             case .compared(let offset, let size) where accept.offset == offset && accept.limit <= size,
@@ -200,7 +237,7 @@ extension ConnectionStateMachine {
                 : .receiving(Window(next: accept.offset, limit: accept.limit), acknowledged: accept.offset, size: size)
         }
 
-        mutating func sent(refuse id: ResourceID) -> SentAction {
+        private mutating func sent(refuse id: ResourceID) -> SentAction {
             switch self.incoming[id] {
             case .offered(let size), .compared(_, let size), .elsewhere(_, let size): self.end(id, as: .ended(nil, size: size))
             case .comparing(let held, let size): self.end(id, as: .endedComparing(held, size: size))
@@ -211,7 +248,7 @@ extension ConnectionStateMachine {
             return .send
         }
 
-        mutating func sent(done id: ResourceID) -> SentAction {
+        private mutating func sent(done id: ResourceID) -> SentAction {
             switch self.incoming[id] {
             // The transfer was offered again although it is here: its `done` was lost with an earlier connection.
             case .offered, .received:
@@ -237,7 +274,8 @@ extension ConnectionStateMachine {
 
         // MARK: This side's transfers
 
-        mutating func sent(_ offer: ResourceOffer) -> SentAction {
+        private mutating func sent(_ offer: ResourceOffer) -> SentAction {
+            guard offer.attributes == nil || self.takesAttributes else { return .drop }
             guard self.outgoing[offer.id] == nil, self.incoming[offer.id] == nil, !self.made.contains(offer.id) else { return .drop }
             self.made.insert(offer.id)
             self.outgoing[offer.id] = .offered(size: offer.size)
@@ -245,7 +283,7 @@ extension ConnectionStateMachine {
             return .send
         }
 
-        mutating func received(_ have: ResourceHave) -> ReceivedAction {
+        private mutating func received(_ have: ResourceHave) -> ReceivedAction {
             switch self.outgoing[have.id] {
             case .offered(let size) where 0 < have.offset && have.offset <= size:
                 self.outgoing[have.id] = .asked(have.offset, size: size)
@@ -258,13 +296,13 @@ extension ConnectionStateMachine {
             }
         }
 
-        mutating func sent(_ from: ResourceFrom) -> SentAction {
+        private mutating func sent(_ from: ResourceFrom) -> SentAction {
             guard case .asked(let held, let size) = self.outgoing[from.id], from.offset == held || from.offset == 0 else { return .drop }
             self.outgoing[from.id] = .resuming(from.offset, size: size)
             return .send
         }
 
-        mutating func received(_ accept: ResourceAccept) -> ReceivedAction {
+        private mutating func received(_ accept: ResourceAccept) -> ReceivedAction {
             guard let transfer = self.outgoing[accept.id] else {
                 return self.endedOutgoing.mayHaveHeld(accept.id)
                     ? .ignore : .violation(.outOfOrder(.resourceAccept, why: "it accepts no offer"))
@@ -300,11 +338,11 @@ extension ConnectionStateMachine {
                 : .sending(Window(next: accept.offset, limit: accept.limit), acknowledged: accept.offset, size: size)
         }
 
-        mutating func received(refuse id: ResourceID) -> ReceivedAction {
+        private mutating func received(refuse id: ResourceID) -> ReceivedAction {
             self.receivedEndOfOutgoing(id, by: .resourceRefuse)
         }
 
-        mutating func received(done id: ResourceID) -> ReceivedAction {
+        private mutating func received(done id: ResourceID) -> ReceivedAction {
             switch self.outgoing[id] {
             case .asked, .resuming, .sending, .elsewhere: .violation(.outOfOrder(.resourceDone, why: "the transfer has not ended"))
             case .offered, .sent, nil: self.receivedEndOfOutgoing(id, by: .resourceDone)
@@ -316,7 +354,7 @@ extension ConnectionStateMachine {
             return self.endedOutgoing.remove(id) ? .ignore : .violation(.outOfOrder(type, why: "there is no such transfer"))
         }
 
-        mutating func sent(chunkOf id: ResourceID, offset: UInt64, count: UInt64) -> SentAction {
+        private mutating func sent(chunkOf id: ResourceID, offset: UInt64, count: UInt64) -> SentAction {
             guard case .sending(let window, let acknowledged, let size) = self.outgoing[id] else { return .drop }
             let (end, overflow) = offset.addingReportingOverflow(count)
             guard offset == window.next, !overflow, end <= window.limit else { return .drop }
@@ -324,14 +362,14 @@ extension ConnectionStateMachine {
             return .send
         }
 
-        mutating func sent(endOf id: ResourceID) -> SentAction {
+        private mutating func sent(endOf id: ResourceID) -> SentAction {
             guard case .sending(let window, let acknowledged, let size) = self.outgoing[id], window.next == size else { return .drop }
             self.outgoing[id] = .sent(acknowledged: acknowledged, size: size)
             return .send
         }
 
         /// Cancels a transfer of either direction.
-        mutating func sent(cancel id: ResourceID) -> SentAction {
+        private mutating func sent(cancel id: ResourceID) -> SentAction {
             if self.endOutgoing(id) {
                 self.endedOutgoing.insert(id)
                 return .send

@@ -60,14 +60,10 @@ package struct ConnectionStateMachine: Sendable {
     private var order = MessageOrder()
     private var invitations: InvitationOrder
     private var groupInvitations = GroupInvitationOrder()
-    private var transfers = TransferOrder()
-    private var streams = StreamOrder()
-    /// Whether both hellos announce that streams may move to data connections.
-    private let reroutesStreams: Bool
+    private var transfers: TransferOrder
+    private var streams: StreamOrder
     /// Whether both hellos announce groups.
     private let knowsGroups: Bool
-    /// Whether both hellos announce offers of files with attributes.
-    private let takesAttributes: Bool
 
     /// Creates a machine for one connection. `reroutesStreams`: whether both hellos carry ``HelloExtension/streamReroute``. `knowsGroups`:
     /// whether both carry ``HelloExtension/groups``. `takesAttributes`: whether both carry ``HelloExtension/fileAttributes``.
@@ -75,9 +71,9 @@ package struct ConnectionStateMachine: Sendable {
         localID: PeerID, peerID: PeerID, reroutesStreams: Bool = true, knowsGroups: Bool = true, takesAttributes: Bool = true
     ) {
         self.invitations = InvitationOrder(isLower: localID < peerID)
-        self.reroutesStreams = reroutesStreams
+        self.transfers = TransferOrder(takesAttributes: takesAttributes)
+        self.streams = StreamOrder(reroutesStreams: reroutesStreams)
         self.knowsGroups = knowsGroups
-        self.takesAttributes = takesAttributes
     }
 
     /// The number of open transfers of each direction.
@@ -133,35 +129,9 @@ package struct ConnectionStateMachine: Sendable {
             guard self.knowsGroups else { return .violation(.outOfOrder(frame.type, why: "the two hellos do not both know groups")) }
             return self.groupInvitations.received(group)
         case .message(let message): return self.received(message)
-        case .resourceOffer(let offer):
-            guard offer.attributes == nil || self.takesAttributes else {
-                return .violation(.outOfOrder(.resourceOffer, why: "the two hellos do not both say that files have attributes"))
-            }
-            return self.transfers.received(offer)
-        case .resourceAccept(let accept): return self.transfers.received(accept)
-        case .resourceRefuse(let refuse): return self.transfers.received(refuse: refuse.id)
-        case .resourceChunk(let chunk):
-            return self.transfers.received(chunkOf: chunk.id, offset: chunk.offset, count: UInt64(chunk.data.readableBytes))
-        case .resourceEnd(let end): return self.transfers.received(endOf: end.id)
-        case .resourceDone(let id): return self.transfers.received(done: id)
-        case .resourceCancel(let cancel): return self.transfers.received(cancel: cancel.id)
-        case .resourceHave(let have): return self.transfers.received(have)
-        case .resourceFrom(let from): return self.transfers.received(from)
-        case .streamOpen(let open): return self.streams.received(open)
-        case .streamAccept(let accept): return self.streams.received(accept)
-        case .streamRefuse(let refuse): return self.streams.received(refuse: refuse.id)
-        case .streamData(let data): return self.streams.received(dataOf: data.id, count: UInt64(data.data.readableBytes))
-        case .streamEnd(let end): return self.streams.received(end)
-        case .streamDone(let id): return self.streams.received(done: id)
-        case .streamAbort(let abort): return self.streams.received(abort: abort.id)
-        case .streamReroute(let reroute): return self.reroutesStreams ? self.streams.received(reroute) : Self.notMoving(frame.type)
-        case .streamRerouted(let rerouted):
-            return self.reroutesStreams ? self.streams.received(rerouted: rerouted) : Self.notMoving(frame.type)
+        case .resource(let resource): return self.transfers.received(resource)
+        case .stream(let stream): return self.streams.received(stream)
         }
-    }
-
-    private static func notMoving(_ type: FrameType) -> ReceivedAction {
-        .violation(.outOfOrder(type, why: "the two hellos do not both say that streams may move"))
     }
 
     /// Ends a session for either side: its transfers and streams free their places without frames of their own.
@@ -214,25 +184,8 @@ package struct ConnectionStateMachine: Sendable {
             self.end(session)
             return .send
         case .group(let group): return self.knowsGroups ? self.groupInvitations.sent(group) : .drop
-        case .resourceOffer(let offer): return offer.attributes == nil || self.takesAttributes ? self.transfers.sent(offer) : .drop
-        case .resourceAccept(let accept): return self.transfers.sent(accept)
-        case .resourceRefuse(let refuse): return self.transfers.sent(refuse: refuse.id)
-        case .resourceChunk(let chunk):
-            return self.transfers.sent(chunkOf: chunk.id, offset: chunk.offset, count: UInt64(chunk.data.readableBytes))
-        case .resourceEnd(let end): return self.transfers.sent(endOf: end.id)
-        case .resourceDone(let id): return self.transfers.sent(done: id)
-        case .resourceCancel(let cancel): return self.transfers.sent(cancel: cancel.id)
-        case .resourceHave(let have): return self.transfers.sent(have)
-        case .resourceFrom(let from): return self.transfers.sent(from)
-        case .streamOpen(let open): return self.streams.sent(open)
-        case .streamAccept(let accept): return self.streams.sent(accept)
-        case .streamRefuse(let refuse): return self.streams.sent(refuse: refuse.id)
-        case .streamData(let data): return self.streams.sent(dataOf: data.id, count: UInt64(data.data.readableBytes))
-        case .streamEnd(let end): return self.streams.sent(end)
-        case .streamDone(let id): return self.streams.sent(done: id)
-        case .streamAbort(let abort): return self.streams.sent(abort: abort.id)
-        case .streamReroute(let reroute): return self.reroutesStreams ? self.streams.sent(reroute) : .drop
-        case .streamRerouted(let rerouted): return self.reroutesStreams ? self.streams.sent(rerouted: rerouted) : .drop
+        case .resource(let resource): return self.transfers.sent(resource)
+        case .stream(let stream): return self.streams.sent(stream)
         }
     }
 }

@@ -35,16 +35,9 @@ package enum Frame: Sendable, Hashable {
     case message(MessageFrame)
     case messageReceipts([MessageReceipt])
 
-    // Resources
-    case resourceOffer(ResourceOffer)
-    case resourceAccept(ResourceAccept)
-    case resourceRefuse(ResourceRefuse)
-    case resourceChunk(ResourceChunk)
-    case resourceEnd(ResourceEnd)
-    case resourceDone(ResourceID)
-    case resourceCancel(ResourceRefuse)
-    case resourceHave(ResourceHave)
-    case resourceFrom(ResourceFrom)
+    // Transfers and streams
+    case resource(ResourceFrame)
+    case stream(StreamFrame)
 
     // Data connections
     /// Asks the receiver to dial the sender and present this token: for one transfer, once, soon.
@@ -53,16 +46,7 @@ package enum Frame: Sendable, Hashable {
     case dataUnavailable(TransferID)
     /// The first frame of a data connection, from its initiator: the token of a ticket.
     case dataAttach(DataToken)
-    // Streams
-    case streamOpen(StreamOpen)
-    case streamAccept(StreamAccept)
-    case streamRefuse(StreamRefuse)
-    case streamData(StreamData)
-    case streamEnd(StreamEnd)
-    case streamDone(StreamID)
-    case streamAbort(StreamRefuse)
-    case streamReroute(StreamReroute)
-    case streamRerouted(StreamReroute)
+
     // Comparison of digits by two users
     case verification(VerificationFrame)
 }
@@ -244,110 +228,6 @@ package struct MessageReceipt: Sendable, Hashable {
     package init(id: MessageID, outcome: Outcome) {
         self.id = id
         self.outcome = outcome
-    }
-}
-
-package struct ResourceOffer: Sendable, Hashable {
-    package enum Kind: UInt8, Sendable, Hashable {
-        case file = 1
-        case directory = 2
-    }
-    package var session: SessionID
-    package var id: ResourceID
-    package var kind: Kind
-    /// The size in bytes, at most `WireLimits.resourceSize`.
-    package var size: UInt64
-    /// Untrusted; becomes a path only through `SafeName`.
-    package var name: String
-    /// Whether the name may become one component of a path.
-    package var isNameSafe: Bool { (try? SafeName(self.name)) != nil }
-    /// The attributes of a file, if its sender knows them. Sent only if both hellos carry ``HelloExtension/fileAttributes``. A directory
-    /// transmits those of its entries in its content.
-    package var attributes: FileAttributes?
-    package init(session: SessionID, id: ResourceID, kind: Kind, size: UInt64, name: String, attributes: FileAttributes? = nil) {
-        self.session = session
-        self.id = id
-        self.kind = kind
-        self.size = size
-        self.name = name
-        self.attributes = attributes
-    }
-}
-
-/// Accepts the bytes from `offset` up to, but not including, `limit`. The receiver repeats the frame with a higher limit as it writes the
-/// bytes. This is a window as in RFC 9113 section 5.2, so that a slow disk never delays messages.
-package struct ResourceAccept: Sendable, Hashable {
-    package var id: ResourceID
-    package var offset: UInt64
-    package var limit: UInt64
-    package init(id: ResourceID, offset: UInt64, limit: UInt64) {
-        self.id = id
-        self.offset = offset
-        self.limit = limit
-    }
-
-    /// Whether the bytes from the offset on are to come over a data connection, if the whole has `size` bytes.
-    package func isForDataConnection(size: UInt64) -> Bool { self.limit == self.offset && self.offset < size }
-}
-
-/// Says that the receiver holds the beginning of an offered resource from an earlier connection, and asks whether that is still valid.
-package struct ResourceHave: Sendable, Hashable {
-    package var id: ResourceID
-    /// The number of bytes held, from the start; at least 1.
-    package var offset: UInt64
-    /// The XXH3-128 digest of these bytes, `WireLimits.prefixDigest` bytes.
-    package var digest: [UInt8]
-    package init(id: ResourceID, offset: UInt64, digest: [UInt8]) {
-        self.id = id
-        self.offset = offset
-        self.digest = digest
-    }
-}
-
-/// Answers ``ResourceHave``: with its offset if the source begins with those bytes, otherwise with 0.
-package struct ResourceFrom: Sendable, Hashable {
-    package var id: ResourceID
-    package var offset: UInt64
-    package init(id: ResourceID, offset: UInt64) {
-        self.id = id
-        self.offset = offset
-    }
-}
-
-package struct ResourceRefuse: Sendable, Hashable {
-    package var id: ResourceID
-    package var refusal: Refusal
-    package init(id: ResourceID, refusal: Refusal) {
-        self.id = id
-        self.refusal = refusal
-    }
-}
-
-package struct ResourceChunk: Sendable, Hashable {
-    package var id: ResourceID
-    package var offset: UInt64
-    package var data: ByteBuffer
-    package init(id: ResourceID, offset: UInt64, data: ByteBuffer) {
-        self.id = id
-        self.offset = offset
-        self.data = data
-    }
-}
-
-/// Says that all bytes were sent. The receiver checks the digest of the whole before it publishes and answers `resourceDone`.
-package struct ResourceEnd: Sendable, Hashable {
-    package enum DigestAlgorithm: UInt8, Sendable, Hashable {
-        /// XXH3, 128 bits, canonical (big-endian) form. It detects faults; TLS protects against attackers.
-        case xxh3 = 1
-        case sha256 = 2
-    }
-    package var id: ResourceID
-    package var algorithm: DigestAlgorithm
-    package var digest: [UInt8]
-    package init(id: ResourceID, algorithm: DigestAlgorithm, digest: [UInt8]) {
-        self.id = id
-        self.algorithm = algorithm
-        self.digest = digest
     }
 }
 

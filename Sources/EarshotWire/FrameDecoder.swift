@@ -88,12 +88,12 @@ package struct FrameDecoder: Sendable {
                     let rest = remaining - data.readableBytes
                     self.state =
                         rest == 0 ? .header : .chunk(id, offset: offset + UInt64(data.readableBytes), remaining: rest)
-                    return .resourceChunk(ResourceChunk(id: id, offset: offset, data: data))
+                    return .resource(.chunk(ResourceChunk(id: id, offset: offset, data: data)))
                 case .streamData(let id, let remaining):
                     guard let data = self.takeUpTo(remaining) else { return nil }
                     let rest = remaining - data.readableBytes
                     self.state = rest == 0 ? .header : .streamData(id, remaining: rest)
-                    return .streamData(StreamData(id: id, data: data))
+                    return .stream(.data(StreamData(id: id, data: data)))
                 case .skipping(let remaining):
                     guard remaining > 0 else {
                         self.state = .header

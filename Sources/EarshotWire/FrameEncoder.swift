@@ -48,7 +48,7 @@ package enum FrameEncoder {
         switch frame {
         case .hello(let hello): try self.hello(hello, into: &writer)
         case .proof(let proof): try writer.bytes("signature", proof.signature, in: 1...WireLimits.signature)
-        case .refusal(let refusal): try self.refusal(refusal, into: &writer)
+        case .refusal(let refusal): try refusal.write(into: &writer)
         case .ping(let value), .pong(let value): writer.integer(value)
         case .goodbye: break
         case .invite(let invite):
@@ -68,60 +68,13 @@ package enum FrameEncoder {
                 writer.identifier(receipt.id)
                 writer.integer(receipt.outcome.rawValue)
             }
-        case .resourceOffer(let offer):
-            writer.identifier(offer.session)
-            writer.identifier(offer.id)
-            writer.integer(offer.kind.rawValue)
-            try writer.integer("size", offer.size, in: 0...WireLimits.resourceSize)
-            try writer.text("name", offer.name, as: UInt16.self, in: 0...WireLimits.resourceName)
-            try offer.attributes?.encode(into: &writer, of: offer.kind)
-        case .resourceAccept(let accept):
-            writer.identifier(accept.id)
-            try writer.integer("offset", accept.offset, in: 0...WireLimits.resourceSize)
-            try writer.integer("limit", accept.limit, in: accept.offset...WireLimits.resourceSize)
-        case .resourceRefuse(let refuse), .resourceCancel(let refuse):
-            writer.identifier(refuse.id)
-            try self.refusal(refuse.refusal, into: &writer)
-        case .resourceChunk(let chunk): return try self.chunk(chunk, into: &writer)
-        case .resourceEnd(let end):
-            writer.identifier(end.id)
-            writer.integer(end.algorithm.rawValue)
-            try writer.length("digest", end.digest.count, as: UInt8.self, in: 1...WireLimits.digest)
-            try writer.bytes("digest", end.digest, count: end.digest.count)
-        case .resourceDone(let id): writer.identifier(id)
-        case .resourceHave(let have):
-            writer.identifier(have.id)
-            try writer.integer("offset", have.offset, in: 1...WireLimits.resourceSize)
-            try writer.bytes("digest", have.digest, count: WireLimits.prefixDigest)
-        case .resourceFrom(let from):
-            writer.identifier(from.id)
-            try writer.integer("offset", from.offset, in: 0...WireLimits.resourceSize)
+        case .resource(let frame): return try frame.write(into: &writer)
+        case .stream(let frame): return try frame.write(into: &writer)
         case .dataTicket(let ticket):
             writer.identifier(ticket.transfer)
             try writer.bytes("token", ticket.token.bytes, count: WireLimits.dataToken)
         case .dataUnavailable(let transfer): writer.identifier(transfer)
         case .dataAttach(let token): try writer.bytes("token", token.bytes, count: WireLimits.dataToken)
-        case .streamOpen(let open):
-            writer.identifier(open.session)
-            writer.identifier(open.id)
-            try writer.text("name", open.name.description, as: UInt8.self, in: 1...StreamName.byteLimit)
-        case .streamAccept(let accept):
-            writer.identifier(accept.id)
-            writer.integer(accept.limit)
-        case .streamRefuse(let refuse), .streamAbort(let refuse):
-            writer.identifier(refuse.id)
-            try self.refusal(refuse.refusal, into: &writer)
-        case .streamData(let data):
-            writer.identifier(data.id)
-            try writer.length("data", data.data.readableBytes, as: UInt32.self, in: 1...WireLimits.streamData)
-            return data.data
-        case .streamEnd(let end):
-            writer.identifier(end.id)
-            writer.integer(end.size)
-        case .streamDone(let id): writer.identifier(id)
-        case .streamReroute(let reroute), .streamRerouted(let reroute):
-            writer.identifier(reroute.id)
-            writer.integer(reroute.offset)
         case .verification(let frame): try self.verification(frame, into: &writer)
         }
         return nil
@@ -152,11 +105,6 @@ package enum FrameEncoder {
         }
     }
 
-    private static func refusal(_ refusal: Refusal, into writer: inout PayloadWriter) throws(WireError) {
-        writer.integer(refusal.code.rawValue)
-        try writer.text("explanation", refusal.explanation, as: UInt16.self, in: 0...WireLimits.explanation)
-    }
-
     private static func inviteAnswer(_ answer: InviteAnswer, into writer: inout PayloadWriter) {
         writer.identifier(answer.id)
         switch answer.decision {
@@ -179,12 +127,11 @@ package enum FrameEncoder {
         try writer.length("body", message.body.readableBytes, as: UInt32.self, in: 0...WireLimits.messageBody)
         return message.body
     }
+}
 
-    private static func chunk(_ chunk: ResourceChunk, into writer: inout PayloadWriter) throws(WireError) -> ByteBuffer {
-        writer.identifier(chunk.id)
-        try writer.integer("offset", chunk.offset, in: 0...WireLimits.resourceSize)
-        try writer.length("data", chunk.data.readableBytes, as: UInt32.self, in: 1...WireLimits.chunkData)
-        guard chunk.offset + UInt64(chunk.data.readableBytes) <= WireLimits.resourceSize else { throw writer.malformed("offset") }
-        return chunk.data
+extension Refusal {
+    func write(into writer: inout PayloadWriter) throws(WireError) {
+        writer.integer(self.code.rawValue)
+        try writer.text("explanation", self.explanation, as: UInt16.self, in: 0...WireLimits.explanation)
     }
 }

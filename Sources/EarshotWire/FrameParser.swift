@@ -37,41 +37,45 @@ package enum FrameParser {
         case .groupIndex: try GroupFrame.index(from: &reader)
         case .message: .message(try self.message(from: &reader))
         case .messageReceipts: .messageReceipts(try self.receipts(from: &reader))
-        case .resourceOffer: .resourceOffer(try self.offer(from: &reader))
-        case .resourceAccept: .resourceAccept(try self.accept(from: &reader))
+        case .resourceOffer: .resource(.offer(try self.offer(from: &reader)))
+        case .resourceAccept: .resource(.accept(try self.accept(from: &reader)))
         case .resourceRefuse:
-            .resourceRefuse(ResourceRefuse(id: try reader.identifier("resource"), refusal: try self.refusal(from: &reader)))
-        case .resourceChunk: .resourceChunk(try self.chunk(from: &reader))
+            .resource(.refuse(ResourceRefuse(id: try reader.identifier("resource"), refusal: try self.refusal(from: &reader))))
+        case .resourceChunk: .resource(.chunk(try self.chunk(from: &reader)))
         case .resourceEnd:
-            .resourceEnd(
-                ResourceEnd(
-                    id: try reader.identifier("resource"), algorithm: try reader.choice("algorithm"),
-                    digest: try reader.bytes(
-                        "digest", count: try reader.length("digest", as: UInt8.self, in: 1...WireLimits.digest))))
-        case .resourceDone: .resourceDone(try reader.identifier("resource"))
+            .resource(
+                .end(
+                    ResourceEnd(
+                        id: try reader.identifier("resource"), algorithm: try reader.choice("algorithm"),
+                        digest: try reader.bytes(
+                            "digest", count: try reader.length("digest", as: UInt8.self, in: 1...WireLimits.digest)))))
+        case .resourceDone: .resource(.done(try reader.identifier("resource")))
         case .resourceCancel:
-            .resourceCancel(ResourceRefuse(id: try reader.identifier("resource"), refusal: try self.refusal(from: &reader)))
+            .resource(.cancel(ResourceRefuse(id: try reader.identifier("resource"), refusal: try self.refusal(from: &reader))))
         case .resourceHave:
-            .resourceHave(
-                ResourceHave(
-                    id: try reader.identifier("resource"), offset: try reader.integer("offset", in: 1...WireLimits.resourceSize),
-                    digest: try reader.bytes("digest", count: WireLimits.prefixDigest)))
+            .resource(
+                .have(
+                    ResourceHave(
+                        id: try reader.identifier("resource"), offset: try reader.integer("offset", in: 1...WireLimits.resourceSize),
+                        digest: try reader.bytes("digest", count: WireLimits.prefixDigest))))
         case .resourceFrom:
-            .resourceFrom(
-                ResourceFrom(id: try reader.identifier("resource"), offset: try reader.integer("offset", in: 0...WireLimits.resourceSize)))
+            .resource(
+                .from(
+                    ResourceFrom(
+                        id: try reader.identifier("resource"), offset: try reader.integer("offset", in: 0...WireLimits.resourceSize))))
         case .dataTicket:
             .dataTicket(DataTicket(transfer: try reader.identifier("transfer"), token: try self.token(from: &reader)))
         case .dataUnavailable: .dataUnavailable(try reader.identifier("transfer"))
         case .dataAttach: .dataAttach(try self.token(from: &reader))
-        case .streamOpen: .streamOpen(try self.streamOpen(from: &reader))
-        case .streamAccept: .streamAccept(StreamAccept(id: try reader.identifier("stream"), limit: try reader.integer("limit")))
-        case .streamRefuse: .streamRefuse(StreamRefuse(id: try reader.identifier("stream"), refusal: try self.refusal(from: &reader)))
-        case .streamData: .streamData(try self.streamData(from: &reader))
-        case .streamEnd: .streamEnd(StreamEnd(id: try reader.identifier("stream"), size: try reader.integer("size")))
-        case .streamDone: .streamDone(try reader.identifier("stream"))
-        case .streamAbort: .streamAbort(StreamRefuse(id: try reader.identifier("stream"), refusal: try self.refusal(from: &reader)))
-        case .streamReroute: .streamReroute(try self.streamReroute(from: &reader))
-        case .streamRerouted: .streamRerouted(try self.streamReroute(from: &reader))
+        case .streamOpen: .stream(.open(try self.streamOpen(from: &reader)))
+        case .streamAccept: .stream(.accept(StreamAccept(id: try reader.identifier("stream"), limit: try reader.integer("limit"))))
+        case .streamRefuse: .stream(.refuse(StreamRefuse(id: try reader.identifier("stream"), refusal: try self.refusal(from: &reader))))
+        case .streamData: .stream(.data(try self.streamData(from: &reader)))
+        case .streamEnd: .stream(.end(StreamEnd(id: try reader.identifier("stream"), size: try reader.integer("size"))))
+        case .streamDone: .stream(.done(try reader.identifier("stream")))
+        case .streamAbort: .stream(.abort(StreamRefuse(id: try reader.identifier("stream"), refusal: try self.refusal(from: &reader))))
+        case .streamReroute: .stream(.reroute(try self.streamReroute(from: &reader)))
+        case .streamRerouted: .stream(.rerouted(try self.streamReroute(from: &reader)))
         case .verifyBegin, .verifyAnswer, .verifyReveal, .verifyEnd: .verification(try self.verification(type, from: &reader))
         }
     }

@@ -111,27 +111,11 @@ extension Frame {
         case .message: .message
         case .group(let frame): frame.type
         case .messageReceipts: .messageReceipts
-        case .resourceOffer: .resourceOffer
-        case .resourceAccept: .resourceAccept
-        case .resourceRefuse: .resourceRefuse
-        case .resourceChunk: .resourceChunk
-        case .resourceEnd: .resourceEnd
-        case .resourceDone: .resourceDone
-        case .resourceCancel: .resourceCancel
-        case .resourceHave: .resourceHave
-        case .resourceFrom: .resourceFrom
+        case .resource(let frame): frame.type
+        case .stream(let frame): frame.type
         case .dataTicket: .dataTicket
         case .dataUnavailable: .dataUnavailable
         case .dataAttach: .dataAttach
-        case .streamOpen: .streamOpen
-        case .streamAccept: .streamAccept
-        case .streamRefuse: .streamRefuse
-        case .streamData: .streamData
-        case .streamEnd: .streamEnd
-        case .streamDone: .streamDone
-        case .streamAbort: .streamAbort
-        case .streamReroute: .streamReroute
-        case .streamRerouted: .streamRerouted
         case .verification(let frame): frame.type
         }
     }

@@ -191,7 +191,7 @@ import Testing
         var bench = try StreamBench()
         let id = try bench.opened()
         bench.call(.accept(id))
-        bench.say(.streamReroute(StreamReroute(id: id, offset: 4)))
+        bench.say(.stream(.reroute(StreamReroute(id: id, offset: 4))))
         let data = TransferID(id)
         let attempt = try #require(bench.bench.core.dataPaths.waiting(data))
         bench.bench.advance(EarshotLimits.dataDialTime - .nanoseconds(1))
@@ -200,7 +200,7 @@ import Testing
         if isAttached { bench.bench.sleep(.nanoseconds(1)) } else { bench.bench.advance(.nanoseconds(1)) }
         bench.bench.handle(.dataPath(data, .attached(attempt: attempt)))
         #expect(bench.bench.dataPath(of: data).suffix(2) == [.revoke, .drop])
-        bench.say(.streamRerouted(StreamReroute(id: id, offset: 4)))
+        bench.say(.stream(.rerouted(StreamReroute(id: id, offset: 4))))
         #expect(bench.commands(id).last == .callBack(on: bench.link))
     }
 
@@ -208,7 +208,7 @@ import Testing
         var bench = try StreamBench()
         let id = try bench.opened()
         bench.call(.accept(id))
-        bench.say(.streamReroute(StreamReroute(id: id, offset: 4)))
+        bench.say(.stream(.reroute(StreamReroute(id: id, offset: 4))))
         #expect(bench.bench.core.dataPathCount == 1)
         bench.bench.lose(bench.link)
         #expect(bench.bench.dataPath(of: TransferID(id)).suffix(2) == [.revoke, .close])

@@ -9,7 +9,7 @@ import Testing
     private static let attributes = FileAttributes(isExecutable: true, seconds: 5, nanoseconds: 6)
 
     private func offers(_ frames: [Frame]) -> [ResourceOffer] {
-        frames.compactMap { if case .resourceOffer(let offer) = $0 { offer } else { nil } }
+        frames.compactMap { if case .resource(.offer(let offer)) = $0 { offer } else { nil } }
     }
 
     private func told(_ bench: TransferBench, _ id: ResourceID) -> [FileAttributes?] {
@@ -43,7 +43,7 @@ import Testing
         var bench = try TransferBench()
         let id = bench.freshID()
         func offer(_ attributes: FileAttributes?) -> Frame {
-            .resourceOffer(ResourceOffer(session: bench.session, id: id, kind: .file, size: 10, name: "x", attributes: attributes))
+            .resource(.offer(ResourceOffer(session: bench.session, id: id, kind: .file, size: 10, name: "x", attributes: attributes)))
         }
         bench.say(offer(nil))
         #expect(self.told(bench, id) == [nil])

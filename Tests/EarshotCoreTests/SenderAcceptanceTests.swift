@@ -53,7 +53,7 @@ import Testing
         #expect(alice.sessionsOnDisk[Self.bob]?.id == session)
         switch sending {
         case .message, .queuedMessage: #expect(sent.contains { if case .message = $0 { true } else { false } })
-        case .stream: #expect(sent.contains { if case .streamOpen = $0 { true } else { false } })
+        case .stream: #expect(sent.contains { if case .stream(.open) = $0 { true } else { false } })
         case .file, .queuedFile: break
         }
     }

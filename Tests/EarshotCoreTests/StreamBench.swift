@@ -53,13 +53,13 @@ struct StreamBench {
     @discardableResult
     mutating func opened(_ id: StreamID? = nil, named name: String = "x", in session: SessionID? = nil) throws -> StreamID {
         let id = id ?? self.freshID()
-        self.say(.streamOpen(StreamOpen(session: session ?? self.session, id: id, name: try StreamName(name))))
+        self.say(.stream(.open(StreamOpen(session: session ?? self.session, id: id, name: try StreamName(name)))))
         return id
     }
 
     mutating func say(_ frame: Frame) { self.bench.frame(frame, on: self.link) }
 
-    mutating func abort(_ id: StreamID) { self.say(.streamAbort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled)))) }
+    mutating func abort(_ id: StreamID) { self.say(.stream(.abort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled))))) }
 
     // MARK: Results
 
@@ -67,12 +67,12 @@ struct StreamBench {
 
     /// Returns the reasons for which streams were refused since the last call.
     mutating func refusals() -> [WireErrorCode] {
-        self.sent().compactMap { if case .streamRefuse(let refuse) = $0 { refuse.refusal.code } else { nil } }
+        self.sent().compactMap { if case .stream(.refuse(let refuse)) = $0 { refuse.refusal.code } else { nil } }
     }
 
     /// Returns the limits with which streams were accepted.
     mutating func limits() -> [UInt64] {
-        self.sent().compactMap { if case .streamAccept(let accept) = $0 { accept.limit } else { nil } }
+        self.sent().compactMap { if case .stream(.accept(let accept)) = $0 { accept.limit } else { nil } }
     }
 
     func commands(_ id: StreamID) -> [StreamCommand] {

@@ -13,7 +13,7 @@ import Testing
         let open = StreamRequest.open(to: bench.peer.description, name: "x")
         #expect(bench.call(open)?.error == .busy)
         // A stream that ends makes room for another.
-        bench.say(.streamRefuse(StreamRefuse(id: opened[0].id, refusal: Refusal(code: .declined, explanation: "not now"))))
+        bench.say(.stream(.refuse(StreamRefuse(id: opened[0].id, refusal: Refusal(code: .declined, explanation: "not now")))))
         #expect(bench.bench.answers[opened[0].call]?.error == .declined)
         _ = try bench.open()
         #expect(bench.call(open)?.error == .busy)
@@ -23,9 +23,9 @@ import Testing
     private func expectTimeOut(_ id: StreamID, after limit: Duration, _ bench: inout StreamBench) throws {
         bench.bench.advance(limit - .nanoseconds(1))
         #expect(try bench.row(id).state == .opening)
-        #expect(bench.sent().allSatisfy { if case .streamAbort = $0 { false } else { true } })
+        #expect(bench.sent().allSatisfy { if case .stream(.abort) = $0 { false } else { true } })
         bench.bench.advance(.nanoseconds(1))
-        let aborts = bench.sent().compactMap { if case .streamAbort(let abort) = $0 { abort } else { nil } }
+        let aborts = bench.sent().compactMap { if case .stream(.abort(let abort)) = $0 { abort } else { nil } }
         #expect(aborts.map(\.id) == [id] && aborts.map(\.refusal.code) == [.timedOut])
         #expect(try bench.row(id).error == .timedOut)
     }
@@ -48,7 +48,7 @@ import Testing
     @Test func acceptedInTime() throws {
         var bench = try StreamBench()
         let (own, theirs) = (try bench.open().id, try bench.opened())
-        bench.say(.streamAccept(StreamAccept(id: own, limit: 10)))
+        bench.say(.stream(.accept(StreamAccept(id: own, limit: 10))))
         bench.call(.accept(theirs))
         #expect(bench.bench.core.figures.deadlines == 1, "of the connection alone")
         bench.bench.advance(EarshotLimits.streamWaitTime + .seconds(1))
@@ -144,8 +144,8 @@ import Testing
         // Failed offers of resources count too.
         bench.bench.advance(EarshotLimits.vainOfferTime)
         let file = ResourceID(high: 1, low: 1)
-        bench.say(.resourceOffer(ResourceOffer(session: bench.session, id: file, kind: .file, size: 1, name: "x")))
-        bench.say(.resourceCancel(ResourceRefuse(id: file, refusal: Refusal(code: .cancelled))))
+        bench.say(.resource(.offer(ResourceOffer(session: bench.session, id: file, kind: .file, size: 1, name: "x"))))
+        bench.say(.resource(.cancel(ResourceRefuse(id: file, refusal: Refusal(code: .cancelled)))))
         try bench.opened()
         #expect(bench.refusals() == [.busy])
         bench.bench.advance(EarshotLimits.vainOfferTime)
@@ -158,7 +158,7 @@ import Testing
         var bench = try StreamBench()
         let ids = try (0...EarshotLimits.streamReroutes).map { try bench.open("\($0)").id }
         for id in ids {
-            bench.say(.streamAccept(StreamAccept(id: id, limit: 1 << 20)))
+            bench.say(.stream(.accept(StreamAccept(id: id, limit: 1 << 20))))
             bench.report(id, .isLarge)
             bench.report(id, .isLarge)
         }

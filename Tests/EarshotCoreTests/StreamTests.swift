@@ -12,11 +12,11 @@ import Testing
     @Test func fromItsOpeningToItsEnd() throws {
         var bench = try StreamBench()
         let (id, call) = try bench.open("data")
-        #expect(bench.sent() == [.streamOpen(StreamOpen(session: bench.session, id: id, name: try StreamName("data")))])
-        bench.say(.streamAccept(StreamAccept(id: id, limit: 10)))
+        #expect(bench.sent() == [.stream(.open(StreamOpen(session: bench.session, id: id, name: try StreamName("data"))))])
+        bench.say(.stream(.accept(StreamAccept(id: id, limit: 10))))
         #expect(try bench.row(id).state == .open)
-        bench.say(.streamAccept(StreamAccept(id: id, limit: 20)))
-        bench.say(.streamDone(id))
+        bench.say(.stream(.accept(StreamAccept(id: id, limit: 20))))
+        bench.say(.stream(.done(id)))
         let permits = [10, 20].map { StreamCommand.permit(upTo: $0, on: bench.link) }
         #expect(bench.commands(id) == [.send(to: bench.peer, for: call)] + permits + [.end(nil)])
         let row = try #require(bench.bench.answers[call]?.stream)
@@ -136,9 +136,10 @@ import Testing
         _ = try bench.bench.join(on: carol)
         let refusal = Refusal(code: .cancelled)
         let frames: [Frame] = [
-            .streamAccept(StreamAccept(id: own, limit: 1)), .streamDone(own), .streamRefuse(StreamRefuse(id: own, refusal: refusal)),
-            .streamAbort(StreamRefuse(id: theirs, refusal: refusal)), .streamReroute(StreamReroute(id: theirs, offset: 0)),
-            .streamRerouted(StreamReroute(id: theirs, offset: 0)),
+            .stream(.accept(StreamAccept(id: own, limit: 1))), .stream(.done(own)),
+            .stream(.refuse(StreamRefuse(id: own, refusal: refusal))),
+            .stream(.abort(StreamRefuse(id: theirs, refusal: refusal))), .stream(.reroute(StreamReroute(id: theirs, offset: 0))),
+            .stream(.rerouted(StreamReroute(id: theirs, offset: 0))),
         ]
         for frame in frames { bench.bench.frame(frame, on: carol) }
         #expect(bench.rows.map(\.state) == [.opening, .opening])
@@ -160,7 +161,7 @@ import Testing
         let id = try bench.opened()
         bench.call(.accept(id))
         #expect(bench.call(.remove(id))?.stream?.state == .closed)
-        #expect(bench.sent().contains { if case .streamAbort(let abort) = $0 { abort.id == id } else { false } })
+        #expect(bench.sent().contains { if case .stream(.abort(let abort)) = $0 { abort.id == id } else { false } })
         #expect(bench.commands(id).last == .end(EarshotError(.cancelled, "aborted here")))
         #expect(bench.call(.finish(id))?.error == .cancelled)
         #expect(bench.call(.remove(id)) == .done)
@@ -174,7 +175,7 @@ import Testing
         bench.call(.accept(id))
         _ = bench.sent()
         #expect(bench.call(.finish(id)) == .done)
-        #expect(bench.sent() == [.streamDone(id)])
+        #expect(bench.sent() == [.stream(.done(id))])
         #expect(bench.call(.finish(id)) == .done)
         #expect(bench.sent() == [])
     }
@@ -183,12 +184,12 @@ import Testing
     func aWriterThatGoes(_ report: StreamReport) throws {
         var bench = try StreamBench()
         let (id, call) = try bench.open()
-        bench.say(.streamAccept(StreamAccept(id: id, limit: 10)))
+        bench.say(.stream(.accept(StreamAccept(id: id, limit: 10))))
         bench.report(id, report)
         #expect(bench.bench.answers[call]?.error == .cancelled)
         bench.report(id, report)
         bench.report(id, .isLarge)
-        let aborts = bench.sent().count { if case .streamAbort = $0 { true } else { false } }
+        let aborts = bench.sent().count { if case .stream(.abort) = $0 { true } else { false } }
         #expect(aborts == 1)
     }
 
@@ -197,14 +198,14 @@ import Testing
         var bench = try StreamBench()
         let (opening, open) = (try bench.open().id, try bench.open())
         let theirs = try [bench.opened(), bench.opened()]
-        bench.say(.streamAccept(StreamAccept(id: open.id, limit: 10)))
+        bench.say(.stream(.accept(StreamAccept(id: open.id, limit: 10))))
         bench.call(.accept(theirs[0]))
         bench.bench.lose(bench.link)
         #expect(bench.bench.answers[open.call]?.error == .unavailable)
         #expect(try theirs.map { try bench.row($0).error } == [.unavailable, .unavailable])
         #expect(try bench.row(opening).state == .opening)
         try bench.connect()
-        let frame = Frame.streamOpen(StreamOpen(session: bench.session, id: opening, name: try StreamName("x")))
+        let frame = Frame.stream(.open(StreamOpen(session: bench.session, id: opening, name: try StreamName("x"))))
         #expect(bench.sent().count { $0 == frame } == 1)
         // The peer's streams come again under their ids, also the accepted one.
         for id in theirs { try bench.opened(id) }
@@ -265,7 +266,7 @@ import Testing
         let id = try bench.open().id
         bench.report(id, .isLarge)
         #expect(!bench.commands(id).contains(.askForData), "nobody has accepted it")
-        bench.say(.streamAccept(StreamAccept(id: id, limit: 1 << 20)))
+        bench.say(.stream(.accept(StreamAccept(id: id, limit: 1 << 20))))
         bench.report(id, .isLarge)
         #expect(bench.commands(id).contains(.askForData) == knows)
     }
@@ -274,13 +275,13 @@ import Testing
         var bench = try StreamBench()
         let id = try bench.opened()
         bench.call(.accept(id))
-        bench.say(.streamReroute(StreamReroute(id: id, offset: 4)))
+        bench.say(.stream(.reroute(StreamReroute(id: id, offset: 4))))
         let data = TransferID(id)
         let before = bench.commands(id)
         #expect(bench.bench.core.dataPaths.waiting(data) != nil)
         bench.bench.dataOpened(data, stands)
         #expect(bench.commands(id) == before, "the sender still uses the control connection")
-        bench.say(.streamRerouted(StreamReroute(id: id, offset: 4)))
+        bench.say(.stream(.rerouted(StreamReroute(id: id, offset: 4))))
         if stands {
             #expect(bench.commands(id).last == .readData)
             bench.report(id, .dataEnded(nil))
@@ -295,11 +296,11 @@ import Testing
     @Test func aStreamThatIsCalledBackLeavesItsDataConnection() throws {
         var bench = try StreamBench()
         let id = try bench.open().id
-        bench.say(.streamAccept(StreamAccept(id: id, limit: 1 << 20)))
+        bench.say(.stream(.accept(StreamAccept(id: id, limit: 1 << 20))))
         bench.report(id, .isLarge)
         bench.report(id, .dataAsked)
         bench.bench.dataOpened(TransferID(id), true)
-        bench.say(.streamReroute(StreamReroute(id: id, offset: 7)))
+        bench.say(.stream(.reroute(StreamReroute(id: id, offset: 7))))
         #expect(bench.commands(id).suffix(2) == [.useData, .goBack(to: 7)])
         #expect(bench.bench.dataPath(of: TransferID(id)).last == .close)
         bench.report(id, .isLarge)

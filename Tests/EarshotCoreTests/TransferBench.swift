@@ -51,7 +51,7 @@ struct TransferBench {
     /// Lets the peer offer a resource.
     mutating func offered(size: UInt64 = 10, kind: ResourceOffer.Kind = .file, name: String = "x", id: ResourceID? = nil) -> ResourceID {
         let id = id ?? self.freshID()
-        self.say(.resourceOffer(ResourceOffer(session: self.session, id: id, kind: kind, size: size, name: name)))
+        self.say(.resource(.offer(ResourceOffer(session: self.session, id: id, kind: kind, size: size, name: name))))
         return id
     }
 
@@ -61,7 +61,7 @@ struct TransferBench {
         self.report(id, .held(nil))
         self.report(id, .began)
         self.report(id, .written(to: 10))
-        self.say(.resourceEnd(ResourceEnd(id: id, algorithm: .xxh3, digest: [1])))
+        self.say(.resource(.end(ResourceEnd(id: id, algorithm: .xxh3, digest: [1]))))
         return id
     }
 
@@ -82,7 +82,7 @@ struct TransferBench {
     func row(_ id: ResourceID) throws -> Resource { try self.bench.core.resource(id, at: self.bench.now.monotonic) }
 
     mutating func refusals() -> [WireErrorCode] {
-        self.sent().compactMap { if case .resourceRefuse(let refuse) = $0 { refuse.refusal.code } else { nil } }
+        self.sent().compactMap { if case .resource(.refuse(let refuse)) = $0 { refuse.refusal.code } else { nil } }
     }
 
     var finished: [Resource] { self.bench.events.compactMap { if case .resourceFinished(let row) = $0 { row } else { nil } } }

@@ -15,7 +15,7 @@ import Testing
         bench.bench.call(.resource(.send([bench.draft(id, source: .spool, isQueued: true)])))
         bench.report(id, .opened(OpenedSource(size: 10, stamp: "1")))
         bench.bench.isDiskHeld = true
-        bench.say(.resourceDone(id))
+        bench.say(.resource(.done(id)))
         #expect(try bench.row(id).state == .completed)
         #expect(!bench.orders(id).contains(.discard(.spool)))
         if error != nil { bench.bench.handle(.rowsRefused([id])) }

@@ -17,7 +17,7 @@ import Testing
         bench.bench.advance(.nanoseconds(1))
         let told = bench.sent().compactMap { frame -> ResourceRefuse? in
             switch frame {
-            case .resourceRefuse(let refuse), .resourceCancel(let refuse): refuse
+            case .resource(.refuse(let refuse)), .resource(.cancel(let refuse)): refuse
             default: nil
             }
         }
@@ -53,7 +53,7 @@ import Testing
         // Each one that ends makes room for another, and none is lost.
         for (index, id) in ids.enumerated() {
             #expect(bench.orders(id).last.map { if case .resume = $0 { true } else { false } } == true)
-            bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
+            bench.say(.resource(.cancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled)))))
             bench.report(id, .stopped)
             #expect(moving() == min(EarshotLimits.incomingTransfers, ids.count - index - 1))
         }
@@ -93,7 +93,7 @@ import Testing
     @Test func resourceStallTimeOfAReceiverThatTakesNothing() throws {
         var bench = try TransferBench()
         let id = bench.send()
-        bench.say(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 0)))
+        bench.say(.resource(.accept(ResourceAccept(id: id, offset: 0, limit: 0))))
         #expect(try bench.row(id).state == .transferring)
         try self.expectTimeOut(id, after: EarshotLimits.resourceStallTime, &bench)
     }
@@ -108,7 +108,7 @@ import Testing
     {
         var bench = try TransferBench()
         let id = bench.send(size: size)
-        bench.say(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: size)))
+        bench.say(.resource(.accept(ResourceAccept(id: id, offset: 0, limit: size))))
         bench.report(id, .sent(to: size))
         bench.report(id, .digested([1]))
         try self.expectTimeOut(id, after: limit, &bench)
@@ -119,7 +119,7 @@ import Testing
         var bench = try TransferBench()
         let size = EarshotLimits.resourceDoneRate
         let sent = bench.send(size: size)
-        bench.say(.resourceAccept(ResourceAccept(id: sent, offset: 0, limit: size)))
+        bench.say(.resource(.accept(ResourceAccept(id: sent, offset: 0, limit: size))))
         bench.report(sent, .sent(to: size))
         try self.expectTimeOut(sent, after: EarshotLimits.resourceStallTime + EarshotLimits.resourceDoneTime + .seconds(1), &bench)
         bench = try TransferBench()
@@ -240,7 +240,7 @@ import Testing
         for _ in 0...EarshotLimits.finishedTransfers {
             let id = bench.offered(size: 1)
             ids.append(id)
-            bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
+            bench.say(.resource(.cancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled)))))
             bench.report(id, .stopped)
             // At a pace within the limit of failed offers.
             bench.bench.advance(EarshotLimits.vainOfferTime)
@@ -257,7 +257,7 @@ import Testing
         let moving = self.begun(&bench, size: 10)
         for _ in 0..<EarshotLimits.vainOffers {
             let vain = bench.offered()
-            bench.say(.resourceCancel(ResourceRefuse(id: vain, refusal: Refusal(code: .cancelled))))
+            bench.say(.resource(.cancel(ResourceRefuse(id: vain, refusal: Refusal(code: .cancelled)))))
             bench.report(vain, .stopped)
         }
         bench.lose()
@@ -265,7 +265,7 @@ import Testing
         try bench.connect()
         _ = bench.sent()
         _ = bench.offered(size: 11, id: id)
-        #expect(bench.sent() == [.resourceDone(id)])
+        #expect(bench.sent() == [.resource(.done(id))])
         #expect(bench.bench.core.offersInVain(bench.peer, at: bench.bench.now.monotonic))
         _ = bench.offered(id: moving)
         #expect(try bench.refusals().isEmpty && !bench.row(moving).state.isFinal, "it goes on")
@@ -288,7 +288,7 @@ import Testing
         bench.report(id, .placed(.success("/there/x")))
         bench.report(id, .contentRemoved(for: nil, nil))
         bench.report(id, .stopped)
-        #expect(bench.sent() == [.resourceDone(id)])
+        #expect(bench.sent() == [.resource(.done(id))])
     }
 
     /// Ended transfers keep their movers while the disk is busy. Beyond the limit, the next offer has to wait.
@@ -298,7 +298,7 @@ import Testing
         for _ in 0..<EarshotLimits.incomingMovers {
             let id = bench.offered(size: 1)
             ids.append(id)
-            bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
+            bench.say(.resource(.cancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled)))))
         }
         #expect(bench.bench.core.transfers.count(of: bench.peer, .incomingMover) == EarshotLimits.incomingMovers)
         #expect(bench.bench.core.transfers.count(of: bench.peer, .taking) == 0)
@@ -306,7 +306,7 @@ import Testing
         #expect(bench.refusals() == [.busy])
         bench.report(ids[0], .stopped)
         let next = self.begun(&bench, size: 1)
-        #expect(bench.sent() == [.resourceAccept(ResourceAccept(id: next, offset: 0, limit: 1))])
+        #expect(bench.sent() == [.resource(.accept(ResourceAccept(id: next, offset: 0, limit: 1)))])
     }
 
     @Test func aFullSpoolRefusesTheNextOffer() throws {
@@ -318,7 +318,7 @@ import Testing
             bench.bench.core.transfers.put(TransferRecord(row: row))
         }
         let last = self.begun(&bench, size: 0)
-        #expect(bench.sent() == [.resourceAccept(ResourceAccept(id: last, offset: 0, limit: 0))])
+        #expect(bench.sent() == [.resource(.accept(ResourceAccept(id: last, offset: 0, limit: 0)))])
         _ = bench.offered(size: 0)
         #expect(bench.refusals() == [.noSpace])
     }

@@ -72,7 +72,7 @@ import Testing
         let id = bench.freshID()
         for _ in 0..<2 {
             _ = bench.offered(id: id)
-            bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .timedOut, explanation: "no"))))
+            bench.say(.resource(.cancel(ResourceRefuse(id: id, refusal: Refusal(code: .timedOut, explanation: "no")))))
             #expect(bench.bench.call(.resource(.remove(id))) == nil)
         }
         let removals = bench.bench.commits.dropFirst(before)
@@ -89,7 +89,7 @@ import Testing
         bench.report(id, .held(nil))
         bench.report(id, .began)
         if end == .timedOut {
-            bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: end))))
+            bench.say(.resource(.cancel(ResourceRefuse(id: id, refusal: Refusal(code: end)))))
         } else {
             bench.lose()
             bench.bench.call(.resource(.remove(id)))
@@ -214,7 +214,7 @@ import Testing
         var bench = try TransferBench()
         bench.bench.isDiskHeld = true
         let id = bench.settled()
-        bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .timedOut, explanation: "no"))))
+        bench.say(.resource(.cancel(ResourceRefuse(id: id, refusal: Refusal(code: .timedOut, explanation: "no")))))
         bench.report(id, .stopped)
         for error in [nil, self.refused] { bench.bench.handle(.committed(try #require(bench.bench.commits.last), error)) }
         #expect(try bench.row(id).state == .failed)

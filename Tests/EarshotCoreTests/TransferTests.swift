@@ -16,14 +16,14 @@ import Testing
         #expect(bench.sent().isEmpty, "not before there is room")
         bench.report(id, .held(nil))
         bench.report(id, .began)
-        #expect(bench.sent() == [.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 10))])
+        #expect(bench.sent() == [.resource(.accept(ResourceAccept(id: id, offset: 0, limit: 10)))])
         bench.report(id, .written(to: 10))
         bench.bench.isDiskHeld = true
-        bench.say(.resourceEnd(ResourceEnd(id: id, algorithm: .xxh3, digest: [1])))
+        bench.say(.resource(.end(ResourceEnd(id: id, algorithm: .xxh3, digest: [1]))))
         bench.report(id, .settled("xxh3:01"))
         #expect(bench.sent().isEmpty && bench.finished.isEmpty, "its row is not on disk")
         bench.bench.releaseDisk()
-        #expect(bench.sent() == [.resourceDone(id)])
+        #expect(bench.sent() == [.resource(.done(id))])
         let row = try bench.row(id)
         #expect(row.state == .completed && row.inSpool && row.digest == "xxh3:01" && bench.finished == [row])
         #expect(bench.orders(id).last == .stop(isKept: true))
@@ -34,7 +34,7 @@ import Testing
         try bench.connect()
         _ = bench.sent()
         _ = bench.offered(id: id)
-        #expect(bench.sent() == [.resourceDone(id)])
+        #expect(bench.sent() == [.resource(.done(id))])
     }
 
     /// The sender is told once the file is in its place, and that is on disk.
@@ -49,7 +49,7 @@ import Testing
         bench.report(id, .placed(.success("/there/x")))
         #expect(bench.sent().isEmpty, "its copy in the spool is not gone")
         bench.report(id, .contentRemoved(for: nil, nil))
-        #expect(bench.sent() == [.resourceDone(id)])
+        #expect(bench.sent() == [.resource(.done(id))])
         let row = try bench.row(id)
         #expect(row.path == "/there/x" && !row.inSpool && row.state == .completed && row.error == nil)
     }
@@ -59,12 +59,12 @@ import Testing
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
         let refusal = Refusal(code: .timedOut, explanation: "no")
         let id = bench.offered()
-        bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: refusal)))
+        bench.say(.resource(.cancel(ResourceRefuse(id: id, refusal: refusal))))
         #expect(try bench.row(id).state == .failed)
         bench.bench.isDiskHeld = true
         #expect(bench.bench.call(.resource(.remove(id))) == nil)
         #expect(bench.offered(id: id) == id)
-        bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: refusal)))
+        bench.say(.resource(.cancel(ResourceRefuse(id: id, refusal: refusal))))
         bench.bench.releaseDisk()
         #expect(try bench.row(id).state == .failed)
         #expect(bench.bench.call(.resource(.remove(id))) == .done)
@@ -109,7 +109,7 @@ import Testing
         let row = try bench.row(id)
         #expect(row.state == .completed && row.inSpool && row.error == .conflict)
         #expect(!bench.orders(id).contains(.removeContent(for: nil)))
-        #expect(bench.sent() == [.resourceDone(id)])
+        #expect(bench.sent() == [.resource(.done(id))])
     }
 
     /// The disk refuses the row: the resource has not arrived.
@@ -133,7 +133,7 @@ import Testing
             bench.report(id, .began)
             bench.report(id, .written(to: 10))
         }
-        bench.say(.resourceEnd(ResourceEnd(id: settling, algorithm: .xxh3, digest: [1])))
+        bench.say(.resource(.end(ResourceEnd(id: settling, algorithm: .xxh3, digest: [1]))))
         bench.lose()
         #expect(try bench.row(moving).state == .paused)
         #expect(bench.orders(moving).last == .stop(isKept: true))
@@ -177,7 +177,7 @@ import Testing
         let first = bench.offered()
         bench.report(first, .room(failure))
         #expect(try bench.row(first).error == .noSpace)
-        #expect(bench.sent().last == .resourceRefuse(ResourceRefuse(id: first, refusal: failure.told)), "where files are is not told")
+        #expect(bench.sent().last == .resource(.refuse(ResourceRefuse(id: first, refusal: failure.told))), "where files are is not told")
         // After the user has decided.
         let second = bench.offered()
         bench.bench.call(.resource(.respond(second, .accept)))
@@ -208,13 +208,13 @@ import Testing
         var bench = try TransferBench()
         let id = bench.send()
         #expect(bench.sent().count == 1)
-        bench.say(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 10)))
+        bench.say(.resource(.accept(ResourceAccept(id: id, offset: 0, limit: 10))))
         #expect(bench.orders(id).last == .send(from: 0, upTo: 10, on: bench.link))
         bench.report(id, .sent(to: 10))
         #expect(bench.orders(id).last == .digest(.xxh3))
         bench.report(id, .digested([0x0A]))
-        #expect(bench.sent() == [.resourceEnd(ResourceEnd(id: id, algorithm: .xxh3, digest: [0x0A]))])
-        bench.say(.resourceDone(id))
+        #expect(bench.sent() == [.resource(.end(ResourceEnd(id: id, algorithm: .xxh3, digest: [0x0A])))])
+        bench.say(.resource(.done(id)))
         let row = try bench.row(id)
         #expect(row.state == .completed && row.digest == "xxh3:0a" && bench.finished == [row])
     }
@@ -223,7 +223,7 @@ import Testing
     @Test func anotherSourceSinceItArrived() throws {
         var bench = try TransferBench()
         let id = bench.send()
-        bench.say(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 10)))
+        bench.say(.resource(.accept(ResourceAccept(id: id, offset: 0, limit: 10))))
         bench.report(id, .sent(to: 10))
         bench.report(id, .digested([1]))
         bench.lose()
@@ -231,8 +231,8 @@ import Testing
         try bench.connect()
         _ = bench.sent()
         bench.report(id, .opened(OpenedSource(size: 5, stamp: "2")))
-        #expect(bench.sent() == [.resourceOffer(ResourceOffer(session: bench.session, id: id, kind: .file, size: 5, name: "x"))])
-        bench.say(.resourceDone(id))
+        #expect(bench.sent() == [.resource(.offer(ResourceOffer(session: bench.session, id: id, kind: .file, size: 5, name: "x")))])
+        bench.say(.resource(.done(id)))
         #expect(try bench.row(id).size == 10 && bench.row(id).state == .completed)
     }
 
@@ -245,9 +245,9 @@ import Testing
         try bench.connect()
         bench.report(id, .opened(OpenedSource(size: 5, stamp: "2")))
         #expect(try bench.row(id).size == 10)
-        bench.say(.resourceHave(ResourceHave(id: id, offset: 3, digest: [1])))
-        #expect(bench.sent().last == .resourceFrom(ResourceFrom(id: id, offset: 0)))
-        bench.say(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 5)))
+        bench.say(.resource(.have(ResourceHave(id: id, offset: 3, digest: [1]))))
+        #expect(bench.sent().last == .resource(.from(ResourceFrom(id: id, offset: 0))))
+        bench.say(.resource(.accept(ResourceAccept(id: id, offset: 0, limit: 5))))
         #expect(try bench.row(id).size == 5)
         #expect(bench.orders(id).last == .send(from: 0, upTo: 5, on: bench.link))
     }
@@ -262,7 +262,7 @@ import Testing
         bench.report(id, .opened(OpenedSource(size: 5, stamp: "2")))
         let before = bench.orders(id)
         bench.bench.isDiskHeld = true
-        for limit in [3, 5] as [UInt64] { bench.say(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: limit))) }
+        for limit in [3, 5] as [UInt64] { bench.say(.resource(.accept(ResourceAccept(id: id, offset: 0, limit: limit)))) }
         #expect(try bench.orders(id) == before && bench.row(id).size == 10)
         bench.bench.diskError = error
         bench.bench.releaseDisk()
@@ -285,7 +285,7 @@ import Testing
             try bench.connect()
             bench.report(id, .opened(OpenedSource(size: 5, stamp: "2")))
             bench.bench.isDiskHeld = true
-            bench.say(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 5)))
+            bench.say(.resource(.accept(ResourceAccept(id: id, offset: 0, limit: 5))))
         }
         let before = bench.orders(id)
         bench.bench.releaseDisk()
@@ -320,7 +320,7 @@ import Testing
         #expect(bench.bench.call(.resource(.send([bench.draft(second)])))?.resources?.map(\.queued) == [true])
         try bench.connect()
         #expect(try bench.row(id).queued == nil && bench.row(second).queued == nil)
-        bench.say(.resourceRefuse(ResourceRefuse(id: id, refusal: Refusal(.declined, "no"))))
+        bench.say(.resource(.refuse(ResourceRefuse(id: id, refusal: Refusal(.declined, "no")))))
         #expect(try bench.row(id).queued == nil)
     }
 
@@ -329,14 +329,14 @@ import Testing
         var bench = try TransferBench()
         let id = bench.send(source: .body)
         let call = bench.bench.lastCall
-        bench.say(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 10)))
+        bench.say(.resource(.accept(ResourceAccept(id: id, offset: 0, limit: 10))))
         switch how {
         case "lost": bench.lose()
         case "gone": bench.report(id, .abandoned)
         default:
             bench.report(id, .sent(to: 10))
             bench.report(id, .digested([1]))
-            bench.say(.resourceDone(id))
+            bench.say(.resource(.done(id)))
         }
         let expected: [String: EarshotError.Code] = ["lost": .unavailable, "gone": .cancelled]
         let row = bench.bench.answers[call]?.resource
@@ -348,16 +348,16 @@ import Testing
         var bench = try TransferBench()
         let size = WireLimits.resourceSize
         let id = bench.send(size: size)
-        bench.say(.resourceHave(ResourceHave(id: id, offset: 5, digest: [1])))
+        bench.say(.resource(.have(ResourceHave(id: id, offset: 5, digest: [1]))))
         for offset in [0, size, 0, size, 0, size] {
-            bench.say(.resourceAccept(ResourceAccept(id: id, offset: offset, limit: offset)))
+            bench.say(.resource(.accept(ResourceAccept(id: id, offset: offset, limit: offset))))
             bench.bench.advance(.milliseconds(60))
         }
         #expect(try bench.row(id).transferred == 0 && bench.row(id).state == .offered)
         bench.report(id, .compared([1]))
-        bench.say(.resourceAccept(ResourceAccept(id: id, offset: 5, limit: .max)))
+        bench.say(.resource(.accept(ResourceAccept(id: id, offset: 5, limit: .max))))
         #expect(try bench.row(id).state == .offered)
-        bench.say(.resourceAccept(ResourceAccept(id: id, offset: 5, limit: 6)))
+        bench.say(.resource(.accept(ResourceAccept(id: id, offset: 5, limit: 6))))
         for offset in [size, 0, size, 0, .max] {
             bench.report(id, .sent(to: offset))
             bench.bench.advance(.milliseconds(60))
@@ -371,7 +371,7 @@ import Testing
         let size = 2 * EarshotLimits.dataThreshold
         let id = bench.send(size: size)
         for offset in [0, 7] as [UInt64] {
-            bench.say(.resourceAccept(ResourceAccept(id: id, offset: offset, limit: offset)))
+            bench.say(.resource(.accept(ResourceAccept(id: id, offset: offset, limit: offset))))
             bench.bench.dataOpened(TransferID(id), true)
         }
         bench.report(id, .dataSent(to: 9))
@@ -390,7 +390,7 @@ import Testing
         bench.report(id, .stopped)
         #expect(bench.bench.call(.resource(.remove(id)))?.resource?.state == .cancelled)
         try bench.connect()
-        #expect(bench.sent().contains { if case .resourceCancel(let cancel) = $0 { cancel.id == id } else { false } })
+        #expect(bench.sent().contains { if case .resource(.cancel(let cancel)) = $0 { cancel.id == id } else { false } })
         let own = bench.settled()
         bench.report(own, .stopped)
         #expect(bench.bench.call(.resource(.remove(own))) == nil)
@@ -400,7 +400,7 @@ import Testing
         #expect(throws: EarshotError.self) { try bench.row(own) }
         _ = bench.sent()
         _ = bench.offered(id: own)
-        #expect(bench.sent() == [.resourceDone(own)])
+        #expect(bench.sent() == [.resource(.done(own))])
     }
 
     /// No transfer continues after its session has ended.

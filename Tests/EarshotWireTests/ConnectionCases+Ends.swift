@@ -8,34 +8,36 @@ extension ConnectionCase {
     private static let stream = Fixtures.stream
     private static let next = SessionID(high: 9, low: 9)
     private static let over = Frame.sessionEnd(Fixtures.session)
-    private static let cancel = Frame.resourceCancel(ResourceRefuse(id: resource, refusal: Refusal(code: .cancelled)))
-    private static let abort = Frame.streamAbort(StreamRefuse(id: stream, refusal: Refusal(code: .cancelled)))
+    private static let cancel = Frame.resource(.cancel(ResourceRefuse(id: resource, refusal: Refusal(code: .cancelled))))
+    private static let abort = Frame.stream(.abort(StreamRefuse(id: stream, refusal: Refusal(code: .cancelled))))
 
     private static func offer(_ id: ResourceID = resource, in session: SessionID = Fixtures.session) -> Frame {
-        .resourceOffer(ResourceOffer(session: session, id: id, kind: .file, size: 10, name: "a"))
+        .resource(.offer(ResourceOffer(session: session, id: id, kind: .file, size: 10, name: "a")))
     }
     private static func accept(_ offset: UInt64, _ limit: UInt64) -> Frame {
-        .resourceAccept(ResourceAccept(id: resource, offset: offset, limit: limit))
+        .resource(.accept(ResourceAccept(id: resource, offset: offset, limit: limit)))
     }
     private static func chunk(_ offset: UInt64, _ count: Int) -> Frame {
-        .resourceChunk(ResourceChunk(id: resource, offset: offset, data: ByteBuffer(repeating: 0xAA, count: count)))
+        .resource(.chunk(ResourceChunk(id: resource, offset: offset, data: ByteBuffer(repeating: 0xAA, count: count))))
     }
     private static func open() throws -> Frame {
-        .streamOpen(StreamOpen(session: Fixtures.session, id: stream, name: try StreamName("a")))
+        .stream(.open(StreamOpen(session: Fixtures.session, id: stream, name: try StreamName("a"))))
     }
-    private static func take(_ limit: UInt64) -> Frame { .streamAccept(StreamAccept(id: stream, limit: limit)) }
-    private static func data(_ count: Int) -> Frame { .streamData(StreamData(id: stream, data: ByteBuffer(repeating: 0xAA, count: count))) }
+    private static func take(_ limit: UInt64) -> Frame { .stream(.accept(StreamAccept(id: stream, limit: limit))) }
+    private static func data(_ count: Int) -> Frame {
+        .stream(.data(StreamData(id: stream, data: ByteBuffer(repeating: 0xAA, count: count))))
+    }
 
     static func ends() throws -> [ConnectionCase] {
         let receiving = [got(offer()), .sent(accept(0, 4)), got(chunk(0, 2))]
         let sending = [.sent(offer()), got(accept(0, 10)), .sent(chunk(0, 4))]
-        let dropped = [late(chunk(2, 2)), .held(accept(4, 10)), .held(.resourceDone(resource)), late(cancel), wrong(cancel)]
-        let silent = [.held(chunk(4, 1)), late(accept(4, 10)), late(.resourceDone(resource)), wrong(.resourceDone(resource))]
+        let dropped = [late(chunk(2, 2)), .held(accept(4, 10)), .held(.resource(.done(resource))), late(cancel), wrong(cancel)]
+        let silent = [.held(chunk(4, 1)), late(accept(4, 10)), late(.resource(.done(resource))), wrong(.resource(.done(resource)))]
         let reading = [got(try open()), .sent(take(4)), got(data(1))]
         let writing = [.sent(try open()), got(take(8)), .sent(data(1))]
-        let end = Frame.streamEnd(StreamEnd(id: stream, size: 4))
-        let unread = [late(data(3)), late(end), .held(.streamDone(stream)), late(abort), wrong(abort)]
-        let unwritten = [.held(data(1)), late(take(9)), late(.streamDone(stream)), wrong(.streamDone(stream))]
+        let end = Frame.stream(.end(StreamEnd(id: stream, size: 4)))
+        let unread = [late(data(3)), late(end), .held(.stream(.done(stream))), late(abort), wrong(abort)]
+        let unwritten = [.held(data(1)), late(take(9)), late(.stream(.done(stream))), wrong(.stream(.done(stream)))]
         return [
             ConnectionCase("its end, received, ends the peer's transfers", receiving + [got(over)] + dropped),
             ConnectionCase("its end, sent, does so too", receiving + [.sent(over)] + dropped),

@@ -5,26 +5,29 @@ import NIOCore
 /// The cases of resources, all of one of 10 bytes.
 extension ConnectionCase {
     private static let id = Fixtures.resource
-    private static let offer = Frame.resourceOffer(
-        ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: 10, name: "a"))
+    private static let offer = Frame.resource(
+        .offer(
+            ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: 10, name: "a")))
     private static func accept(_ offset: UInt64, _ limit: UInt64) -> Frame {
-        .resourceAccept(ResourceAccept(id: id, offset: offset, limit: limit))
+        .resource(.accept(ResourceAccept(id: id, offset: offset, limit: limit)))
     }
     private static func have(_ offset: UInt64) -> Frame {
-        .resourceHave(ResourceHave(id: id, offset: offset, digest: [UInt8](repeating: 0, count: 16)))
+        .resource(.have(ResourceHave(id: id, offset: offset, digest: [UInt8](repeating: 0, count: 16))))
     }
-    private static func from(_ offset: UInt64) -> Frame { .resourceFrom(ResourceFrom(id: id, offset: offset)) }
+    private static func from(_ offset: UInt64) -> Frame { .resource(.from(ResourceFrom(id: id, offset: offset))) }
     private static func chunk(_ offset: UInt64, _ count: Int) -> Frame {
-        .resourceChunk(ResourceChunk(id: id, offset: offset, data: ByteBuffer(repeating: 0xAA, count: count)))
+        .resource(.chunk(ResourceChunk(id: id, offset: offset, data: ByteBuffer(repeating: 0xAA, count: count))))
     }
-    private static let end = Frame.resourceEnd(ResourceEnd(id: id, algorithm: .xxh3, digest: [UInt8](repeating: 0, count: 16)))
-    private static let done = Frame.resourceDone(id)
-    private static let refuse = Frame.resourceRefuse(ResourceRefuse(id: id, refusal: Refusal(code: .declined)))
-    private static let cancel = Frame.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled)))
+    private static let end = Frame.resource(.end(ResourceEnd(id: id, algorithm: .xxh3, digest: [UInt8](repeating: 0, count: 16))))
+    private static let done = Frame.resource(.done(id))
+    private static let refuse = Frame.resource(.refuse(ResourceRefuse(id: id, refusal: Refusal(code: .declined))))
+    private static let cancel = Frame.resource(.cancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
 
-    private static let offerWithAttributes = Frame.resourceOffer(
-        ResourceOffer(
-            session: Fixtures.session, id: id, kind: .file, size: 10, name: "a", attributes: FileAttributes(seconds: 1, nanoseconds: 2)))
+    private static let offerWithAttributes = Frame.resource(
+        .offer(
+            ResourceOffer(
+                session: Fixtures.session, id: id, kind: .file, size: 10, name: "a", attributes: FileAttributes(seconds: 1, nanoseconds: 2))
+        ))
 
     /// From the offer to the accept.
     static func offers() -> [ConnectionCase] {

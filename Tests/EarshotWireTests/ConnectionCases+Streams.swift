@@ -5,16 +5,16 @@ import NIOCore
 extension ConnectionCase {
     private static let id = Fixtures.stream
     private static func open() throws -> Frame {
-        .streamOpen(StreamOpen(session: Fixtures.session, id: id, name: try StreamName("a")))
+        .stream(.open(StreamOpen(session: Fixtures.session, id: id, name: try StreamName("a"))))
     }
-    private static func accept(_ limit: UInt64) -> Frame { .streamAccept(StreamAccept(id: id, limit: limit)) }
-    private static func data(_ count: Int) -> Frame { .streamData(StreamData(id: id, data: ByteBuffer(repeating: 0xAA, count: count))) }
-    private static func end(_ size: UInt64) -> Frame { .streamEnd(StreamEnd(id: id, size: size)) }
-    private static let done = Frame.streamDone(id)
-    private static let refuse = Frame.streamRefuse(StreamRefuse(id: id, refusal: Refusal(code: .timedOut)))
-    private static let abort = Frame.streamAbort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled)))
-    private static func reroute(_ offset: UInt64) -> Frame { .streamReroute(StreamReroute(id: id, offset: offset)) }
-    private static func rerouted(_ offset: UInt64) -> Frame { .streamRerouted(StreamReroute(id: id, offset: offset)) }
+    private static func accept(_ limit: UInt64) -> Frame { .stream(.accept(StreamAccept(id: id, limit: limit))) }
+    private static func data(_ count: Int) -> Frame { .stream(.data(StreamData(id: id, data: ByteBuffer(repeating: 0xAA, count: count)))) }
+    private static func end(_ size: UInt64) -> Frame { .stream(.end(StreamEnd(id: id, size: size))) }
+    private static let done = Frame.stream(.done(id))
+    private static let refuse = Frame.stream(.refuse(StreamRefuse(id: id, refusal: Refusal(code: .timedOut))))
+    private static let abort = Frame.stream(.abort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled))))
+    private static func reroute(_ offset: UInt64) -> Frame { .stream(.reroute(StreamReroute(id: id, offset: offset))) }
+    private static func rerouted(_ offset: UInt64) -> Frame { .stream(.rerouted(StreamReroute(id: id, offset: offset))) }
 
     static func streams() throws -> [ConnectionCase] {
         let open = try self.open()
@@ -42,9 +42,11 @@ extension ConnectionCase {
                 [
                     got(open),
                     got(
-                        .resourceOffer(
-                            ResourceOffer(
-                                session: Fixtures.session, id: ResourceID(high: id.high, low: id.low), kind: .file, size: 1, name: ""))),
+                        .resource(
+                            .offer(
+                                ResourceOffer(
+                                    session: Fixtures.session, id: ResourceID(high: id.high, low: id.low), kind: .file, size: 1, name: "")))
+                    ),
                 ]),
             ConnectionCase("an accept may repeat its limit", [.sent(open), got(accept(4)), got(accept(4)), got(accept(5))]),
             ConnectionCase("a limit that falls", [.sent(open), got(accept(4)), wrong(accept(3))]),

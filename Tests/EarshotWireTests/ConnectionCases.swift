@@ -197,27 +197,28 @@ struct ConnectionCase {
 
     private static func limits() throws -> [ConnectionCase] {
         func offer(_ number: UInt64) -> Frame {
-            .resourceOffer(ResourceOffer(session: Fixtures.session, id: ResourceID(high: 2, low: number), kind: .file, size: 1, name: ""))
+            .resource(
+                .offer(ResourceOffer(session: Fixtures.session, id: ResourceID(high: 2, low: number), kind: .file, size: 1, name: "")))
         }
         func open(_ number: UInt64) throws -> Frame {
-            .streamOpen(StreamOpen(session: Fixtures.session, id: StreamID(high: 3, low: number), name: try StreamName("a")))
+            .stream(.open(StreamOpen(session: Fixtures.session, id: StreamID(high: 3, low: number), name: try StreamName("a"))))
         }
         let full = Refusal(code: .busy, explanation: "64 transfers are open already")
         let fullOfStreams = Refusal(code: .busy, explanation: "64 streams are open already")
-        let refused = Frame.resourceRefuse(ResourceRefuse(id: ResourceID(high: 2, low: 64), refusal: full))
-        let refusedStream = Frame.streamRefuse(StreamRefuse(id: StreamID(high: 3, low: 64), refusal: fullOfStreams))
+        let refused = Frame.resource(.refuse(ResourceRefuse(id: ResourceID(high: 2, low: 64), refusal: full)))
+        let refusedStream = Frame.stream(.refuse(StreamRefuse(id: StreamID(high: 3, low: 64), refusal: fullOfStreams)))
         let first = ResourceRefuse(id: ResourceID(high: 2, low: 0), refusal: Refusal(code: .declined))
         let firstStream = StreamRefuse(id: StreamID(high: 3, low: 0), refusal: Refusal(code: .declined))
         return [
             ConnectionCase(
                 "64 transfers of a peer, and one more when one has ended",
                 (0..<64).map { got(offer($0)) } + [
-                    .answered(offer(64), refused), .sent(.resourceRefuse(first)), got(offer(65)), wrong(offer(64)),
+                    .answered(offer(64), refused), .sent(.resource(.refuse(first))), got(offer(65)), wrong(offer(64)),
                 ]),
             ConnectionCase(
                 "64 streams of a peer, and one more when one has ended",
                 try (0..<64).map { got(try open($0)) } + [
-                    .answered(try open(64), refusedStream), .sent(.streamRefuse(firstStream)), got(try open(65)), wrong(try open(64)),
+                    .answered(try open(64), refusedStream), .sent(.stream(.refuse(firstStream))), got(try open(65)), wrong(try open(64)),
                 ]),
         ]
     }

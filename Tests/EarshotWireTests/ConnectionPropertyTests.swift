@@ -88,15 +88,15 @@ import Testing
         switch generator.next() % 38 {
         case 0:
             let id = StreamID(high: 0, low: names.streams + 1)
-            return .streamOpen(StreamOpen(session: Fixtures.session, id: id, name: try StreamName("a")))
-        case 1...7: return .streamAccept(StreamAccept(id: stream, limit: number))
-        case 8...16: return .streamData(StreamData(id: stream, data: ByteBuffer(repeating: 1, count: 1 + Int(generator.next() % 2))))
-        case 17...20: return .streamEnd(StreamEnd(id: stream, size: number))
-        case 21...26: return .streamDone(stream)
-        case 27: return .streamRefuse(StreamRefuse(id: stream, refusal: Refusal(code: .busy)))
-        case 28...32: return .streamReroute(StreamReroute(id: stream, offset: number))
-        case 33...36: return .streamRerouted(StreamReroute(id: stream, offset: number))
-        default: return .streamAbort(StreamRefuse(id: stream, refusal: Refusal(code: .cancelled)))
+            return .stream(.open(StreamOpen(session: Fixtures.session, id: id, name: try StreamName("a"))))
+        case 1...7: return .stream(.accept(StreamAccept(id: stream, limit: number)))
+        case 8...16: return .stream(.data(StreamData(id: stream, data: ByteBuffer(repeating: 1, count: 1 + Int(generator.next() % 2)))))
+        case 17...20: return .stream(.end(StreamEnd(id: stream, size: number)))
+        case 21...26: return .stream(.done(stream))
+        case 27: return .stream(.refuse(StreamRefuse(id: stream, refusal: Refusal(code: .busy))))
+        case 28...32: return .stream(.reroute(StreamReroute(id: stream, offset: number)))
+        case 33...36: return .stream(.rerouted(StreamReroute(id: stream, offset: number)))
+        default: return .stream(.abort(StreamRefuse(id: stream, refusal: Refusal(code: .cancelled))))
         }
     }
 
@@ -131,20 +131,20 @@ import Testing
             return .message(Fixtures.message(sequence: side.sequence))
         case 8:
             let id = ResourceID(high: 0, low: names.resources + 1)
-            return .resourceOffer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: number, name: "a"))
+            return .resource(.offer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: number, name: "a")))
         case 9...17:
             // Mostly from the start, where a first one has to begin.
             let offset = generator.next() % 4 == 0 ? number / 2 : 0
-            return .resourceAccept(ResourceAccept(id: resource, offset: offset, limit: max(offset, generator.next() % 5)))
+            return .resource(.accept(ResourceAccept(id: resource, offset: offset, limit: max(offset, generator.next() % 5))))
         case 18...27:
             let data = ByteBuffer(repeating: 1, count: 1 + Int(generator.next() % 2))
-            return .resourceChunk(ResourceChunk(id: resource, offset: number, data: data))
-        case 28...32: return .resourceEnd(ResourceEnd(id: resource, algorithm: .xxh3, digest: [1]))
-        case 33...41: return .resourceDone(resource)
-        case 42: return .resourceRefuse(refusal)
-        case 43...46: return .resourceHave(ResourceHave(id: resource, offset: number, digest: [UInt8](repeating: 0, count: 16)))
-        case 47...52: return .resourceFrom(ResourceFrom(id: resource, offset: generator.next() % 2 == 0 ? 0 : number))
-        default: return .resourceCancel(refusal)
+            return .resource(.chunk(ResourceChunk(id: resource, offset: number, data: data)))
+        case 28...32: return .resource(.end(ResourceEnd(id: resource, algorithm: .xxh3, digest: [1])))
+        case 33...41: return .resource(.done(resource))
+        case 42: return .resource(.refuse(refusal))
+        case 43...46: return .resource(.have(ResourceHave(id: resource, offset: number, digest: [UInt8](repeating: 0, count: 16))))
+        case 47...52: return .resource(.from(ResourceFrom(id: resource, offset: generator.next() % 2 == 0 ? 0 : number)))
+        default: return .resource(.cancel(refusal))
         }
     }
 }

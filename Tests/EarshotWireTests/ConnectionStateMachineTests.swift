@@ -193,13 +193,13 @@ private func violation(_ action: ConnectionStateMachine.ReceivedAction) -> Frame
         for number in 0..<count {
             let id = ResourceID(high: 0, low: number)
             let offer = ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: 1, name: "a")
-            #expect(machine.sent(.resourceOffer(offer)) == .send)
-            #expect(machine.sent(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled)))) == .send)
+            #expect(machine.sent(.resource(.offer(offer))) == .send)
+            #expect(machine.sent(.resource(.cancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))) == .send)
         }
         let first = ResourceID(high: 0, low: 0)
-        #expect(machine.received(.resourceAccept(ResourceAccept(id: first, offset: 0, limit: 1))) == .ignore)
-        #expect(machine.received(.resourceCancel(ResourceRefuse(id: first, refusal: Refusal(code: .cancelled)))) == .ignore)
-        #expect(violation(machine.received(.resourceAccept(ResourceAccept(id: first, offset: 0, limit: 1)))) == .resourceAccept)
+        #expect(machine.received(.resource(.accept(ResourceAccept(id: first, offset: 0, limit: 1)))) == .ignore)
+        #expect(machine.received(.resource(.cancel(ResourceRefuse(id: first, refusal: Refusal(code: .cancelled))))) == .ignore)
+        #expect(violation(machine.received(.resource(.accept(ResourceAccept(id: first, offset: 0, limit: 1))))) == .resourceAccept)
     }
 
     @Test func answersToForgottenStreamsAreLate() throws {
@@ -207,27 +207,28 @@ private func violation(_ action: ConnectionStateMachine.ReceivedAction) -> Frame
         var machine = self.machine
         for number in 0..<count {
             let id = StreamID(high: 0, low: number)
-            #expect(machine.sent(.streamOpen(StreamOpen(session: Fixtures.session, id: id, name: try StreamName("a")))) == .send)
-            #expect(machine.sent(.streamAbort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled)))) == .send)
+            #expect(machine.sent(.stream(.open(StreamOpen(session: Fixtures.session, id: id, name: try StreamName("a"))))) == .send)
+            #expect(machine.sent(.stream(.abort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled))))) == .send)
         }
         let first = StreamID(high: 0, low: 0)
-        #expect(machine.received(.streamAccept(StreamAccept(id: first, limit: 1))) == .ignore)
-        #expect(machine.received(.streamAbort(StreamRefuse(id: first, refusal: Refusal(code: .cancelled)))) == .ignore)
-        #expect(violation(machine.received(.streamAccept(StreamAccept(id: first, limit: 1)))) == .streamAccept)
+        #expect(machine.received(.stream(.accept(StreamAccept(id: first, limit: 1)))) == .ignore)
+        #expect(machine.received(.stream(.abort(StreamRefuse(id: first, refusal: Refusal(code: .cancelled))))) == .ignore)
+        #expect(violation(machine.received(.stream(.accept(StreamAccept(id: first, limit: 1))))) == .streamAccept)
     }
 
     @Test func streamsMoveOnlyWhereBothHellosSaySo() throws {
         var machine = ConnectionStateMachine(localID: one, peerID: other, reroutesStreams: false)
         let reroute = StreamReroute(id: Fixtures.stream, offset: 0)
         #expect(
-            machine.received(.streamOpen(StreamOpen(session: Fixtures.session, id: Fixtures.stream, name: try StreamName("a")))) == .deliver
+            machine.received(.stream(.open(StreamOpen(session: Fixtures.session, id: Fixtures.stream, name: try StreamName("a")))))
+                == .deliver
         )
-        #expect(machine.sent(.streamAccept(StreamAccept(id: Fixtures.stream, limit: 9))) == .send)
-        #expect(machine.sent(.streamReroute(reroute)) == .drop)
-        #expect(machine.sent(.streamRerouted(reroute)) == .drop)
+        #expect(machine.sent(.stream(.accept(StreamAccept(id: Fixtures.stream, limit: 9)))) == .send)
+        #expect(machine.sent(.stream(.reroute(reroute))) == .drop)
+        #expect(machine.sent(.stream(.rerouted(reroute))) == .drop)
         var moved = machine
-        #expect(violation(moved.received(.streamRerouted(reroute))) == .streamRerouted)
-        #expect(violation(machine.received(.streamReroute(reroute))) == .streamReroute)
+        #expect(violation(moved.received(.stream(.rerouted(reroute)))) == .streamRerouted)
+        #expect(violation(machine.received(.stream(.reroute(reroute)))) == .streamReroute)
     }
 
     @Test func answersAreForOurInvitation() {

@@ -76,18 +76,18 @@ import Testing
     private typealias Machine = ConnectionStateMachine
     private let id = ResourceID(high: 1, low: 1)
     private func accept(_ offset: UInt64, _ limit: UInt64) -> Frame {
-        .resourceAccept(ResourceAccept(id: self.id, offset: offset, limit: limit))
+        .resource(.accept(ResourceAccept(id: self.id, offset: offset, limit: limit)))
     }
-    private var end: Frame { .resourceEnd(ResourceEnd(id: self.id, algorithm: .xxh3, digest: [1])) }
+    private var end: Frame { .resource(.end(ResourceEnd(id: self.id, algorithm: .xxh3, digest: [1]))) }
     private func chunk(_ offset: UInt64) -> Frame {
-        .resourceChunk(ResourceChunk(id: self.id, offset: offset, data: ByteBuffer(bytes: [1])))
+        .resource(.chunk(ResourceChunk(id: self.id, offset: offset, data: ByteBuffer(bytes: [1]))))
     }
 
     /// Sender and receiver of a transfer of 10 bytes, and what the receiver has accepted of it, one after another.
     private func machines(_ accepts: (UInt64, UInt64)...) -> (sender: Machine, receiver: Machine) {
         var sender = Machine(localID: PeerID(subjectPublicKeyInfo: [1]), peerID: PeerID(subjectPublicKeyInfo: [2]))
         var receiver = Machine(localID: PeerID(subjectPublicKeyInfo: [2]), peerID: PeerID(subjectPublicKeyInfo: [1]))
-        let offer = Frame.resourceOffer(ResourceOffer(session: Fixtures.session, id: self.id, kind: .file, size: 10, name: "a"))
+        let offer = Frame.resource(.offer(ResourceOffer(session: Fixtures.session, id: self.id, kind: .file, size: 10, name: "a")))
         #expect(sender.sent(offer) == .send)
         #expect(receiver.received(offer) == .deliver)
         for (offset, limit) in accepts {
@@ -117,8 +117,8 @@ import Testing
         var (sender, receiver) = self.machines((0, 0), (4, 4), (10, 10))
         #expect(sender.sent(self.end) == .send)
         #expect(receiver.received(self.end) == .deliver)
-        #expect(receiver.sent(.resourceDone(self.id)) == .send)
-        #expect(sender.received(.resourceDone(self.id)) == .deliver)
+        #expect(receiver.sent(.resource(.done(self.id))) == .send)
+        #expect(sender.received(.resource(.done(self.id))) == .deliver)
     }
 
     @Test func chunksGoOnWhereTheDataConnectionsLeftOff() {
@@ -139,14 +139,14 @@ import Testing
     @Test func eitherSideEndsIt() {
         let refusal = ResourceRefuse(id: self.id, refusal: Refusal(code: .cancelled))
         var (sender, receiver) = self.machines((0, 0))
-        #expect(receiver.sent(.resourceRefuse(refusal)) == .send)
+        #expect(receiver.sent(.resource(.refuse(refusal))) == .send)
         #expect(self.isViolation(receiver.received(self.chunk(0))))
-        #expect(sender.received(.resourceRefuse(refusal)) == .deliver)
+        #expect(sender.received(.resource(.refuse(refusal))) == .deliver)
         (sender, receiver) = self.machines((0, 0))
-        #expect(sender.sent(.resourceCancel(refusal)) == .send)
+        #expect(sender.sent(.resource(.cancel(refusal))) == .send)
         #expect(receiver.sent(self.accept(2, 2)) == .send)
         #expect(sender.received(self.accept(2, 2)) == .ignore)
-        #expect(receiver.received(.resourceCancel(refusal)) == .deliver)
+        #expect(receiver.received(.resource(.cancel(refusal))) == .deliver)
     }
 
     @Test func anAttachIsNothingForAControlConnection() {

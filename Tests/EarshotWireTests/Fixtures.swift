@@ -92,40 +92,43 @@ enum Fixtures {
                     [.delivered, .read, .inboxFull, .refused, .noted].map { MessageReceipt(id: self.message, outcome: $0) })),
             NamedFrame(
                 name: "resource offer", note: "a file of 1234567 bytes named 'notes.txt'",
-                frame: .resourceOffer(
-                    ResourceOffer(session: self.session, id: self.resource, kind: .file, size: 1_234_567, name: "notes.txt"))),
+                frame: .resource(
+                    .offer(
+                        ResourceOffer(session: self.session, id: self.resource, kind: .file, size: 1_234_567, name: "notes.txt")))),
             NamedFrame(
                 name: "resource offer hostile", note: "a directory of 2^63-1 bytes named '../../.ssh': refused later, by its name",
-                frame: .resourceOffer(
-                    ResourceOffer(session: self.session, id: self.resource, kind: .directory, size: .max / 2, name: "../../.ssh"))),
+                frame: .resource(
+                    .offer(
+                        ResourceOffer(session: self.session, id: self.resource, kind: .directory, size: .max / 2, name: "../../.ssh")))),
             NamedFrame(
                 name: "resource offer with attributes",
                 note: "a file of 10 bytes named 'run.sh': executable, with holes, changed at -1.5 s",
-                frame: .resourceOffer(
-                    ResourceOffer(
-                        session: self.session, id: self.resource, kind: .file, size: 10, name: "run.sh",
-                        attributes: FileAttributes(isExecutable: true, hasHoles: true, seconds: -2, nanoseconds: 500_000_000)))),
+                frame: .resource(
+                    .offer(
+                        ResourceOffer(
+                            session: self.session, id: self.resource, kind: .file, size: 10, name: "run.sh",
+                            attributes: FileAttributes(isExecutable: true, hasHoles: true, seconds: -2, nanoseconds: 500_000_000))))),
             NamedFrame(
                 name: "resource accept", note: "from 65536 to 4194304",
-                frame: .resourceAccept(ResourceAccept(id: self.resource, offset: 65_536, limit: 4_194_304))),
-            NamedFrame(name: "resource refuse", note: "name-rejected with words", frame: .resourceRefuse(refuse)),
+                frame: .resource(.accept(ResourceAccept(id: self.resource, offset: 65_536, limit: 4_194_304)))),
+            NamedFrame(name: "resource refuse", note: "name-rejected with words", frame: .resource(.refuse(refuse))),
             NamedFrame(
                 name: "resource chunk", note: "offset 65536, four bytes 00ff00ff",
-                frame: .resourceChunk(ResourceChunk(id: self.resource, offset: 65_536, data: ByteBuffer(bytes: [0, 0xFF, 0, 0xFF])))),
+                frame: .resource(.chunk(ResourceChunk(id: self.resource, offset: 65_536, data: ByteBuffer(bytes: [0, 0xFF, 0, 0xFF]))))),
             NamedFrame(
                 name: "resource end", note: "xxh3, digest 00..0f",
-                frame: .resourceEnd(ResourceEnd(id: self.resource, algorithm: .xxh3, digest: digest))),
+                frame: .resource(.end(ResourceEnd(id: self.resource, algorithm: .xxh3, digest: digest)))),
             NamedFrame(
                 name: "resource end sha256", note: "sha256, digest 00..0f twice",
-                frame: .resourceEnd(ResourceEnd(id: self.resource, algorithm: .sha256, digest: digest + digest))),
-            NamedFrame(name: "resource done", note: "the resource", frame: .resourceDone(self.resource)),
-            NamedFrame(name: "resource cancel", note: "cancelled, no words", frame: .resourceCancel(cancel)),
+                frame: .resource(.end(ResourceEnd(id: self.resource, algorithm: .sha256, digest: digest + digest)))),
+            NamedFrame(name: "resource done", note: "the resource", frame: .resource(.done(self.resource))),
+            NamedFrame(name: "resource cancel", note: "cancelled, no words", frame: .resource(.cancel(cancel))),
             NamedFrame(
                 name: "resource have", note: "65536 bytes, digest 00..0f",
-                frame: .resourceHave(ResourceHave(id: self.resource, offset: 65_536, digest: digest))),
+                frame: .resource(.have(ResourceHave(id: self.resource, offset: 65_536, digest: digest)))),
             NamedFrame(
-                name: "resource from", note: "65536", frame: .resourceFrom(ResourceFrom(id: self.resource, offset: 65_536))),
-            NamedFrame(name: "resource from the start", note: "0", frame: .resourceFrom(ResourceFrom(id: self.resource, offset: 0))),
+                name: "resource from", note: "65536", frame: .resource(.from(ResourceFrom(id: self.resource, offset: 65_536)))),
+            NamedFrame(name: "resource from the start", note: "0", frame: .resource(.from(ResourceFrom(id: self.resource, offset: 0)))),
             NamedFrame(
                 name: "data ticket", note: "for the resource, token 00..1f",
                 frame: .dataTicket(DataTicket(transfer: TransferID(self.resource), token: try self.token))),
@@ -158,22 +161,22 @@ enum Fixtures {
         return [
             NamedFrame(
                 name: "stream open", note: "named 'backup'",
-                frame: .streamOpen(StreamOpen(session: self.session, id: self.stream, name: try StreamName("backup")))),
+                frame: .stream(.open(StreamOpen(session: self.session, id: self.stream, name: try StreamName("backup"))))),
             NamedFrame(
-                name: "stream accept", note: "up to 1048576", frame: .streamAccept(StreamAccept(id: self.stream, limit: 1_048_576))),
-            NamedFrame(name: "stream refuse", note: "busy with words", frame: .streamRefuse(busy)),
+                name: "stream accept", note: "up to 1048576", frame: .stream(.accept(StreamAccept(id: self.stream, limit: 1_048_576)))),
+            NamedFrame(name: "stream refuse", note: "busy with words", frame: .stream(.refuse(busy))),
             NamedFrame(
                 name: "stream data", note: "four bytes 00ff00ff",
-                frame: .streamData(StreamData(id: self.stream, data: ByteBuffer(bytes: [0, 0xFF, 0, 0xFF])))),
-            NamedFrame(name: "stream end", note: "of 4 bytes", frame: .streamEnd(StreamEnd(id: self.stream, size: 4))),
-            NamedFrame(name: "stream done", note: "the stream", frame: .streamDone(self.stream)),
+                frame: .stream(.data(StreamData(id: self.stream, data: ByteBuffer(bytes: [0, 0xFF, 0, 0xFF]))))),
+            NamedFrame(name: "stream end", note: "of 4 bytes", frame: .stream(.end(StreamEnd(id: self.stream, size: 4)))),
+            NamedFrame(name: "stream done", note: "the stream", frame: .stream(.done(self.stream))),
             NamedFrame(
                 name: "stream abort", note: "cancelled, no words",
-                frame: .streamAbort(StreamRefuse(id: self.stream, refusal: Refusal(code: .cancelled)))),
+                frame: .stream(.abort(StreamRefuse(id: self.stream, refusal: Refusal(code: .cancelled))))),
             NamedFrame(
-                name: "stream reroute", note: "at 1048576", frame: .streamReroute(StreamReroute(id: self.stream, offset: 1_048_576))),
+                name: "stream reroute", note: "at 1048576", frame: .stream(.reroute(StreamReroute(id: self.stream, offset: 1_048_576)))),
             NamedFrame(
-                name: "stream rerouted", note: "at 1048577", frame: .streamRerouted(StreamReroute(id: self.stream, offset: 1_048_577))),
+                name: "stream rerouted", note: "at 1048577", frame: .stream(.rerouted(StreamReroute(id: self.stream, offset: 1_048_577)))),
             NamedFrame(
                 name: "verify begin", note: "commitment 00..1f",
                 frame: .verification(VerificationFrame(id: self.verification, .begin(commitment: [UInt8](0..<32))))),

@@ -13,19 +13,19 @@ import Testing
     private func joined(_ frames: [Frame]) -> [Frame] {
         var result: [Frame] = []
         for frame in frames {
-            if case .streamData(let piece) = frame, case .streamData(var whole)? = result.last, whole.id == piece.id {
+            if case .stream(.data(let piece)) = frame, case .stream(.data(var whole))? = result.last, whole.id == piece.id {
                 whole.data.writeImmutableBuffer(piece.data)
-                result[result.count - 1] = .streamData(whole)
+                result[result.count - 1] = .stream(.data(whole))
                 continue
             }
-            guard case .resourceChunk(let piece) = frame, case .resourceChunk(var whole)? = result.last, whole.id == piece.id,
+            guard case .resource(.chunk(let piece)) = frame, case .resource(.chunk(var whole))? = result.last, whole.id == piece.id,
                 whole.offset + UInt64(whole.data.readableBytes) == piece.offset
             else {
                 result.append(frame)
                 continue
             }
             whole.data.writeImmutableBuffer(piece.data)
-            result[result.count - 1] = .resourceChunk(whole)
+            result[result.count - 1] = .resource(.chunk(whole))
         }
         return result
     }
@@ -68,12 +68,12 @@ import Testing
     @Test func sharesTheStorageOfWhatWasFed() throws {
         let body = ByteBuffer(repeating: 0x42, count: 100_000)
         var bytes = try Frame.message(Fixtures.message(body: body)).encoded()
-        try FrameEncoder.encode(.resourceChunk(ResourceChunk(id: Fixtures.resource, offset: 0, data: body)), into: &bytes)
+        try FrameEncoder.encode(.resource(.chunk(ResourceChunk(id: Fixtures.resource, offset: 0, data: body))), into: &bytes)
         let range = bytes.withUnsafeReadableBytes { Self.addresses(of: $0) }
         var decoder = FrameDecoder()
         decoder.phase = .proven
         decoder.feed(bytes)
-        guard case .message(let message)? = try decoder.next(), case .resourceChunk(let chunk)? = try decoder.next() else {
+        guard case .message(let message)? = try decoder.next(), case .resource(.chunk(let chunk))? = try decoder.next() else {
             Issue.record("expected a message and a chunk")
             return
         }
@@ -89,9 +89,9 @@ import Testing
     }
 
     @Test func streamDataComesAsItArrives() throws {
-        let frame = Frame.streamData(StreamData(id: Fixtures.stream, data: ByteBuffer(bytes: [1, 2, 3, 4])))
+        let frame = Frame.stream(.data(StreamData(id: Fixtures.stream, data: ByteBuffer(bytes: [1, 2, 3, 4]))))
         let bytes = Array(try frame.encoded().readableBytesView)
-        let piece = { (data: [UInt8]) in Frame.streamData(StreamData(id: Fixtures.stream, data: ByteBuffer(bytes: data))) }
+        let piece = { (data: [UInt8]) in Frame.stream(.data(StreamData(id: Fixtures.stream, data: ByteBuffer(bytes: data)))) }
         for cut in bytes.count - 3..<bytes.count {
             let frames = try decodeAll([ByteBuffer(bytes: bytes[..<cut]), ByteBuffer(bytes: bytes[cut...])])
             let sent = 4 - (bytes.count - cut)
@@ -101,22 +101,22 @@ import Testing
 
     @Test func chunkDataComesAsItArrives() throws {
         let chunk = ResourceChunk(id: Fixtures.resource, offset: 100, data: ByteBuffer(bytes: [1, 2, 3, 4]))
-        let bytes = Array(try Frame.resourceChunk(chunk).encoded().readableBytesView)
+        let bytes = Array(try Frame.resource(.chunk(chunk)).encoded().readableBytesView)
         var decoder = FrameDecoder()
         decoder.phase = .proven
         decoder.feed(ByteBuffer(bytes: bytes.dropLast(3)))
-        #expect(try decoder.next() == .resourceChunk(ResourceChunk(id: chunk.id, offset: 100, data: ByteBuffer(bytes: [1]))))
+        #expect(try decoder.next() == .resource(.chunk(ResourceChunk(id: chunk.id, offset: 100, data: ByteBuffer(bytes: [1])))))
         #expect(try decoder.next() == nil)
         #expect(!decoder.isBetweenFrames)
         decoder.feed(ByteBuffer(bytes: bytes.suffix(3)))
-        #expect(try decoder.next() == .resourceChunk(ResourceChunk(id: chunk.id, offset: 101, data: ByteBuffer(bytes: [2, 3, 4]))))
+        #expect(try decoder.next() == .resource(.chunk(ResourceChunk(id: chunk.id, offset: 101, data: ByteBuffer(bytes: [2, 3, 4])))))
         #expect(try decoder.next() == nil)
         #expect(decoder.isBetweenFrames)
     }
 
     @Test func aChunksLengthsMustAgree() throws {
         let chunk = ResourceChunk(id: Fixtures.resource, offset: 0, data: ByteBuffer(bytes: [1, 2, 3, 4]))
-        var bytes = try Frame.resourceChunk(chunk).encoded()
+        var bytes = try Frame.resource(.chunk(chunk)).encoded()
         bytes.setInteger(UInt32(3), at: WireLimits.frameHeaderLength + 24)
         #expect(throws: WireError.malformed(.resourceChunk, field: "data")) { try decodeAll([bytes]) }
         bytes.setInteger(UInt32(28), at: 0)

@@ -130,7 +130,9 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
         for count in 0..<payload.readableBytes {
             let short = ByteBuffer(bytes: payload.readableBytesView.prefix(count))
             // Without all of its attributes an offer is whole too.
-            if case .resourceOffer(let offer) = frame, offer.attributes != nil, payload.readableBytes - count == WireLimits.fileAttributes {
+            if case .resource(.offer(let offer)) = frame, offer.attributes != nil,
+                payload.readableBytes - count == WireLimits.fileAttributes
+            {
                 #expect(try FrameParser.parse(short, of: frame.type) != frame)
                 continue
             }
@@ -175,14 +177,14 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
             ("content_type", .message(Fixtures.message(contentType: " a"))),
             ("receipts", .messageReceipts(.init(repeating: MessageReceipt(id: Fixtures.message, outcome: .read), count: 1025))),
             ("receipts", .messageReceipts([])),
-            ("name", .resourceOffer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: 0, name: text(1025)))),
-            ("size", .resourceOffer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: .max, name: ""))),
-            ("limit", .resourceAccept(ResourceAccept(id: id, offset: 2, limit: 1))),
-            ("offset", .resourceAccept(ResourceAccept(id: id, offset: .max, limit: .max))),
-            ("data", .resourceChunk(ResourceChunk(id: id, offset: 0, data: chunk))),
-            ("data", .resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer()))),
-            ("offset", .resourceChunk(ResourceChunk(id: id, offset: WireLimits.resourceSize, data: ByteBuffer(bytes: [1])))),
-            ("digest", .resourceEnd(ResourceEnd(id: id, algorithm: .xxh3, digest: Array(big.prefix(65))))),
+            ("name", .resource(.offer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: 0, name: text(1025))))),
+            ("size", .resource(.offer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: .max, name: "")))),
+            ("limit", .resource(.accept(ResourceAccept(id: id, offset: 2, limit: 1)))),
+            ("offset", .resource(.accept(ResourceAccept(id: id, offset: .max, limit: .max)))),
+            ("data", .resource(.chunk(ResourceChunk(id: id, offset: 0, data: chunk)))),
+            ("data", .resource(.chunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer())))),
+            ("offset", .resource(.chunk(ResourceChunk(id: id, offset: WireLimits.resourceSize, data: ByteBuffer(bytes: [1]))))),
+            ("digest", .resource(.end(ResourceEnd(id: id, algorithm: .xxh3, digest: Array(big.prefix(65)))))),
             ("commitment", .verification(VerificationFrame(id: Fixtures.verification, .begin(commitment: Array(big.prefix(33)))))),
             ("nonce", .verification(VerificationFrame(id: Fixtures.verification, .answer(nonce: Array(big.prefix(31)))))),
             ("nonce", .verification(VerificationFrame(id: Fixtures.verification, .reveal(nonce: [])))),
@@ -207,16 +209,18 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
                 .sessionEnd(Fixtures.session),
                 .message(Fixtures.message(contentType: text(255), body: ByteBuffer(repeating: 0, count: WireLimits.messageBody))),
                 .messageReceipts(.init(repeating: MessageReceipt(id: Fixtures.message, outcome: .read), count: 1024)),
-                .resourceOffer(
-                    ResourceOffer(
-                        session: Fixtures.session, id: id, kind: .file, size: 0, name: text(1024),
-                        attributes: FileAttributes(seconds: 0, nanoseconds: 0))),
-                .resourceAccept(ResourceAccept(id: id, offset: 0, limit: 0)), .resourceRefuse(ResourceRefuse(id: id, refusal: refusal)),
-                .resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(repeating: 0, count: WireLimits.chunkData))),
-                .resourceEnd(ResourceEnd(id: id, algorithm: .sha256, digest: [UInt8](repeating: 0, count: 64))), .resourceDone(id),
-                .resourceCancel(ResourceRefuse(id: id, refusal: refusal)),
-                .resourceHave(ResourceHave(id: id, offset: 1, digest: [UInt8](repeating: 0, count: 16))),
-                .resourceFrom(ResourceFrom(id: id, offset: 0)),
+                .resource(
+                    .offer(
+                        ResourceOffer(
+                            session: Fixtures.session, id: id, kind: .file, size: 0, name: text(1024),
+                            attributes: FileAttributes(seconds: 0, nanoseconds: 0)))),
+                .resource(.accept(ResourceAccept(id: id, offset: 0, limit: 0))),
+                .resource(.refuse(ResourceRefuse(id: id, refusal: refusal))),
+                .resource(.chunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(repeating: 0, count: WireLimits.chunkData)))),
+                .resource(.end(ResourceEnd(id: id, algorithm: .sha256, digest: [UInt8](repeating: 0, count: 64)))), .resource(.done(id)),
+                .resource(.cancel(ResourceRefuse(id: id, refusal: refusal))),
+                .resource(.have(ResourceHave(id: id, offset: 1, digest: [UInt8](repeating: 0, count: 16)))),
+                .resource(.from(ResourceFrom(id: id, offset: 0))),
                 .verification(VerificationFrame(id: Fixtures.verification, .begin(commitment: [UInt8](repeating: 0, count: 32)))),
                 .verification(VerificationFrame(id: Fixtures.verification, .answer(nonce: [UInt8](repeating: 0, count: 32)))),
                 .verification(VerificationFrame(id: Fixtures.verification, .reveal(nonce: [UInt8](repeating: 0, count: 32)))),
@@ -247,11 +251,11 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
     private func longestOfStreams(_ refusal: Refusal, name: String) throws -> [Frame] {
         let id = Fixtures.stream
         return [
-            .streamOpen(StreamOpen(session: Fixtures.session, id: id, name: try StreamName(name))),
-            .streamAccept(StreamAccept(id: id, limit: 1)), .streamRefuse(StreamRefuse(id: id, refusal: refusal)),
-            .streamData(StreamData(id: id, data: ByteBuffer(repeating: 0, count: WireLimits.streamData))),
-            .streamEnd(StreamEnd(id: id, size: 1)), .streamDone(id), .streamAbort(StreamRefuse(id: id, refusal: refusal)),
-            .streamReroute(StreamReroute(id: id, offset: 1)), .streamRerouted(StreamReroute(id: id, offset: 1)),
+            .stream(.open(StreamOpen(session: Fixtures.session, id: id, name: try StreamName(name)))),
+            .stream(.accept(StreamAccept(id: id, limit: 1))), .stream(.refuse(StreamRefuse(id: id, refusal: refusal))),
+            .stream(.data(StreamData(id: id, data: ByteBuffer(repeating: 0, count: WireLimits.streamData)))),
+            .stream(.end(StreamEnd(id: id, size: 1))), .stream(.done(id)), .stream(.abort(StreamRefuse(id: id, refusal: refusal))),
+            .stream(.reroute(StreamReroute(id: id, offset: 1))), .stream(.rerouted(StreamReroute(id: id, offset: 1))),
         ]
     }
 

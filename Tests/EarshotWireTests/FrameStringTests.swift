@@ -7,10 +7,10 @@ import Testing
     /// text that goes through `escapedForDisplay` wherever it is shown. `name`: becomes a path, through `SafeName` and no other way.
     static let listed = [
         "hello.displayName": "label", "hello.serviceType": "label", "refusal.explanation": "shown", "message.contentType": "shown",
-        "resourceOffer.name": "name", "resourceRefuse.refusal.explanation": "shown", "resourceCancel.refusal.explanation": "shown",
+        "resource.offer.name": "name", "resource.refuse.refusal.explanation": "shown", "resource.cancel.refusal.explanation": "shown",
         "group.invite.terms.name": "label", "group.inviteAnswer.decision.accepted.name": "label", "group.record.terms.name": "label",
         "group.record.seat.name": "label",
-        "streamOpen.name": "label", "streamRefuse.refusal.explanation": "shown", "streamAbort.refusal.explanation": "shown",
+        "stream.open.name": "label", "stream.refuse.refusal.explanation": "shown", "stream.abort.refusal.explanation": "shown",
     ]
 
     @Test func everyStringIsListed() throws {

@@ -8,21 +8,21 @@ import Testing
     private let fresh = Machine(localID: PeerID(subjectPublicKeyInfo: [1]), peerID: PeerID(subjectPublicKeyInfo: [2]))
     private let id = ResourceID(high: 1, low: 0)
 
-    private var offer: Frame { .resourceOffer(ResourceOffer(session: Fixtures.session, id: self.id, kind: .file, size: 10, name: "a")) }
+    private var offer: Frame { .resource(.offer(ResourceOffer(session: Fixtures.session, id: self.id, kind: .file, size: 10, name: "a"))) }
     private func have(_ offset: UInt64) -> Frame {
-        .resourceHave(ResourceHave(id: self.id, offset: offset, digest: [UInt8](repeating: 7, count: 16)))
+        .resource(.have(ResourceHave(id: self.id, offset: offset, digest: [UInt8](repeating: 7, count: 16))))
     }
-    private func from(_ offset: UInt64) -> Frame { .resourceFrom(ResourceFrom(id: self.id, offset: offset)) }
+    private func from(_ offset: UInt64) -> Frame { .resource(.from(ResourceFrom(id: self.id, offset: offset))) }
     private func accept(_ offset: UInt64, _ limit: UInt64) -> Frame {
-        .resourceAccept(ResourceAccept(id: self.id, offset: offset, limit: limit))
+        .resource(.accept(ResourceAccept(id: self.id, offset: offset, limit: limit)))
     }
     private func chunk(_ offset: UInt64, _ count: Int) -> Frame {
-        .resourceChunk(ResourceChunk(id: self.id, offset: offset, data: ByteBuffer(repeating: 1, count: count)))
+        .resource(.chunk(ResourceChunk(id: self.id, offset: offset, data: ByteBuffer(repeating: 1, count: count))))
     }
-    private var refuse: Frame { .resourceRefuse(ResourceRefuse(id: self.id, refusal: Refusal(code: .declined))) }
-    private var cancel: Frame { .resourceCancel(ResourceRefuse(id: self.id, refusal: Refusal(code: .cancelled))) }
-    private var end: Frame { .resourceEnd(ResourceEnd(id: self.id, algorithm: .xxh3, digest: [1])) }
-    private var done: Frame { .resourceDone(self.id) }
+    private var refuse: Frame { .resource(.refuse(ResourceRefuse(id: self.id, refusal: Refusal(code: .declined)))) }
+    private var cancel: Frame { .resource(.cancel(ResourceRefuse(id: self.id, refusal: Refusal(code: .cancelled)))) }
+    private var end: Frame { .resource(.end(ResourceEnd(id: self.id, algorithm: .xxh3, digest: [1]))) }
+    private var done: Frame { .resource(.done(self.id)) }
 
     private enum Event {
         case sent(Frame)

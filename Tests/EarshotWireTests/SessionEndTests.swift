@@ -18,29 +18,29 @@ import Testing
     private func fresh() -> Machine { Machine(localID: PeerID(subjectPublicKeyInfo: [1]), peerID: PeerID(subjectPublicKeyInfo: [2])) }
 
     private func offer(_ number: UInt64, size: UInt64 = 10, in session: SessionID = Fixtures.session) -> Frame {
-        .resourceOffer(ResourceOffer(session: session, id: self.id(number), kind: .file, size: size, name: "a"))
+        .resource(.offer(ResourceOffer(session: session, id: self.id(number), kind: .file, size: size, name: "a")))
     }
 
     private func open(_ number: UInt64, in session: SessionID = Fixtures.session) throws -> Frame {
-        .streamOpen(StreamOpen(session: session, id: self.stream(number), name: try StreamName("a")))
+        .stream(.open(StreamOpen(session: session, id: self.stream(number), name: try StreamName("a"))))
     }
 
     private func id(_ number: UInt64) -> ResourceID { ResourceID(high: 1, low: number) }
     private func stream(_ number: UInt64) -> StreamID { StreamID(high: 2, low: number) }
     private func accept(_ number: UInt64, _ offset: UInt64, _ limit: UInt64) -> Frame {
-        .resourceAccept(ResourceAccept(id: self.id(number), offset: offset, limit: limit))
+        .resource(.accept(ResourceAccept(id: self.id(number), offset: offset, limit: limit)))
     }
     private func chunk(_ number: UInt64, _ offset: UInt64, _ count: Int) -> Frame {
-        .resourceChunk(ResourceChunk(id: self.id(number), offset: offset, data: ByteBuffer(repeating: 1, count: count)))
+        .resource(.chunk(ResourceChunk(id: self.id(number), offset: offset, data: ByteBuffer(repeating: 1, count: count))))
     }
     private func resourceEnd(_ number: UInt64) -> Frame {
-        .resourceEnd(ResourceEnd(id: self.id(number), algorithm: .xxh3, digest: [1]))
+        .resource(.end(ResourceEnd(id: self.id(number), algorithm: .xxh3, digest: [1])))
     }
-    private func cancel(_ number: UInt64) -> Frame { .resourceCancel(ResourceRefuse(id: self.id(number), refusal: self.refusal)) }
-    private func refuse(_ number: UInt64) -> Frame { .resourceRefuse(ResourceRefuse(id: self.id(number), refusal: self.refusal)) }
-    private func abort(_ number: UInt64) -> Frame { .streamAbort(StreamRefuse(id: self.stream(number), refusal: self.refusal)) }
+    private func cancel(_ number: UInt64) -> Frame { .resource(.cancel(ResourceRefuse(id: self.id(number), refusal: self.refusal))) }
+    private func refuse(_ number: UInt64) -> Frame { .resource(.refuse(ResourceRefuse(id: self.id(number), refusal: self.refusal))) }
+    private func abort(_ number: UInt64) -> Frame { .stream(.abort(StreamRefuse(id: self.stream(number), refusal: self.refusal))) }
     private func data(_ number: UInt64, _ count: Int) -> Frame {
-        .streamData(StreamData(id: self.stream(number), data: ByteBuffer(repeating: 1, count: count)))
+        .stream(.data(StreamData(id: self.stream(number), data: ByteBuffer(repeating: 1, count: count))))
     }
 
     private func ends(_ machine: inout Machine, by word: Word, _ session: SessionID = Fixtures.session) {
@@ -70,7 +70,7 @@ import Testing
                 #expect(machine.sent(self.offer(number + 100_000)) == .send)
                 #expect(machine.sent(try self.open(number + 100_000)) == .send)
             }
-            guard case .reply(.resourceRefuse(let refused)) = machine.received(self.offer(number + 50_000)) else {
+            guard case .reply(.resource(.refuse(let refused))) = machine.received(self.offer(number + 50_000)) else {
                 Issue.record("a 65th offer was taken")
                 return
             }
@@ -131,15 +131,15 @@ import Testing
         for number in 1...3 as ClosedRange<UInt64> { #expect(machine.received(self.offer(number)) == .deliver) }
         #expect(machine.sent(self.accept(1, 0, 10)) == .send)
         #expect(machine.received(self.chunk(1, 0, 4)) == .deliver)
-        #expect(machine.sent(.resourceHave(ResourceHave(id: self.id(2), offset: 5, digest: [1]))) == .send)
+        #expect(machine.sent(.resource(.have(ResourceHave(id: self.id(2), offset: 5, digest: [1])))) == .send)
         self.ends(&machine, by: word)
         // The machine ignores chunks within the window, one end, and one cancel per transfer.
         #expect(machine.received(self.chunk(1, 4, 6)) == .ignore)
         #expect(machine.received(self.resourceEnd(1)) == .ignore)
         #expect(machine.received(self.cancel(1)) == .ignore)
-        #expect(machine.received(.resourceFrom(ResourceFrom(id: self.id(2), offset: 5))) == .ignore)
+        #expect(machine.received(.resource(.from(ResourceFrom(id: self.id(2), offset: 5)))) == .ignore)
         #expect(machine.received(self.cancel(3)) == .ignore)
-        for frame in [self.refuse(1), .resourceDone(self.id(1)), self.cancel(2), self.accept(3, 0, 1)] {
+        for frame in [self.refuse(1), .resource(.done(self.id(1))), self.cancel(2), self.accept(3, 0, 1)] {
             #expect(machine.sent(frame) == .drop, "\(frame.type)")
         }
         for frame in [self.chunk(1, 10, 1), self.resourceEnd(1), self.cancel(1), self.cancel(3), self.offer(1)] {
@@ -164,25 +164,25 @@ import Testing
         #expect(machine.sent(self.chunk(1, 0, 4)) == .drop)
         #expect(machine.sent(self.cancel(1)) == .drop)
         #expect(machine.received(self.accept(1, 4, 8)) == .ignore)
-        #expect(machine.received(.resourceHave(ResourceHave(id: self.id(2), offset: 5, digest: [1]))) == .ignore)
+        #expect(machine.received(.resource(.have(ResourceHave(id: self.id(2), offset: 5, digest: [1])))) == .ignore)
         #expect(machine.received(self.refuse(1)) == .ignore)
-        #expect(machine.received(.resourceDone(self.id(2))) == .ignore)
+        #expect(machine.received(.resource(.done(self.id(2)))) == .ignore)
         self.violates(self.refuse(1), &machine)
     }
 
     @Test(arguments: Word.allCases) func lateFramesOfStreams(_ word: Word) throws {
         var machine = self.fresh()
         #expect(machine.received(try self.open(1)) == .deliver)
-        #expect(machine.sent(.streamAccept(StreamAccept(id: self.stream(1), limit: 10))) == .send)
+        #expect(machine.sent(.stream(.accept(StreamAccept(id: self.stream(1), limit: 10)))) == .send)
         #expect(machine.received(self.data(1, 4)) == .deliver)
         #expect(machine.sent(try self.open(2)) == .send)
         self.ends(&machine, by: word)
         #expect(machine.sent(self.abort(1)) == .drop && machine.sent(self.abort(2)) == .drop)
         #expect(machine.received(self.data(1, 6)) == .ignore)
-        #expect(machine.received(.streamEnd(StreamEnd(id: self.stream(1), size: 10))) == .ignore)
+        #expect(machine.received(.stream(.end(StreamEnd(id: self.stream(1), size: 10)))) == .ignore)
         // The frames that earlier versions send for each stream.
         #expect(machine.received(self.abort(1)) == .ignore)
-        #expect(machine.received(.streamAccept(StreamAccept(id: self.stream(2), limit: 4))) == .ignore)
+        #expect(machine.received(.stream(.accept(StreamAccept(id: self.stream(2), limit: 4)))) == .ignore)
         #expect(machine.received(self.abort(2)) == .ignore)
         self.violates(self.data(1, 1), &machine)
     }

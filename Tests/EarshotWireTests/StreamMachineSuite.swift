@@ -15,14 +15,14 @@ extension StreamMachineSuite {
     var id: StreamID { Fixtures.stream }
 
     func open(_ id: StreamID? = nil) throws -> Frame {
-        .streamOpen(StreamOpen(session: Fixtures.session, id: id ?? self.id, name: try StreamName("backup")))
+        .stream(.open(StreamOpen(session: Fixtures.session, id: id ?? self.id, name: try StreamName("backup"))))
     }
-    func accept(_ limit: UInt64) -> Frame { .streamAccept(StreamAccept(id: self.id, limit: limit)) }
-    func data(_ count: Int) -> Frame { .streamData(StreamData(id: self.id, data: ByteBuffer(repeating: 1, count: count))) }
-    func end(_ size: UInt64) -> Frame { .streamEnd(StreamEnd(id: self.id, size: size)) }
-    var done: Frame { .streamDone(self.id) }
-    var refuse: Frame { .streamRefuse(StreamRefuse(id: self.id, refusal: Refusal(code: .busy))) }
-    var abort: Frame { .streamAbort(StreamRefuse(id: self.id, refusal: Refusal(code: .cancelled))) }
+    func accept(_ limit: UInt64) -> Frame { .stream(.accept(StreamAccept(id: self.id, limit: limit))) }
+    func data(_ count: Int) -> Frame { .stream(.data(StreamData(id: self.id, data: ByteBuffer(repeating: 1, count: count)))) }
+    func end(_ size: UInt64) -> Frame { .stream(.end(StreamEnd(id: self.id, size: size))) }
+    var done: Frame { .stream(.done(self.id)) }
+    var refuse: Frame { .stream(.refuse(StreamRefuse(id: self.id, refusal: Refusal(code: .busy)))) }
+    var abort: Frame { .stream(.abort(StreamRefuse(id: self.id, refusal: Refusal(code: .cancelled)))) }
 
     mutating func receive(_ frame: Frame, _ action: ConnectionStateMachine.ReceivedAction = .deliver) {
         #expect(self.machine.received(frame) == action, "\(frame.type)")

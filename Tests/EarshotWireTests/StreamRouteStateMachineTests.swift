@@ -6,8 +6,8 @@ import Testing
 @Suite struct StreamRouteStateMachineTests: StreamMachineSuite {
     var machine = Self.newMachine
 
-    private func reroute(_ offset: UInt64) -> Frame { .streamReroute(StreamReroute(id: self.id, offset: offset)) }
-    private func rerouted(_ offset: UInt64) -> Frame { .streamRerouted(StreamReroute(id: self.id, offset: offset)) }
+    private func reroute(_ offset: UInt64) -> Frame { .stream(.reroute(StreamReroute(id: self.id, offset: offset))) }
+    private func rerouted(_ offset: UInt64) -> Frame { .stream(.rerouted(StreamReroute(id: self.id, offset: offset))) }
 
     // MARK: Receiving
 

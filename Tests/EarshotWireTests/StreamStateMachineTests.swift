@@ -72,13 +72,13 @@ import Testing
         for number in 0..<64 as Range<UInt64> { self.receive(try self.open(StreamID(high: 1, low: number))) }
         #expect(self.machine.openStreams.incoming == 64)
         for number in 64..<2000 as Range<UInt64> {
-            guard case .reply(.streamRefuse(let refuse)) = self.machine.received(try self.open(StreamID(high: 1, low: number))) else {
+            guard case .reply(.stream(.refuse(let refuse))) = self.machine.received(try self.open(StreamID(high: 1, low: number))) else {
                 Issue.record("the stream \(number) was taken")
                 return
             }
             #expect(refuse.refusal.code == .busy)
         }
-        self.send(.streamAbort(StreamRefuse(id: StreamID(high: 1, low: 0), refusal: Refusal(code: .cancelled))))
+        self.send(.stream(.abort(StreamRefuse(id: StreamID(high: 1, low: 0), refusal: Refusal(code: .cancelled)))))
         self.receive(try self.open(StreamID(high: 2, low: 0)))
     }
 

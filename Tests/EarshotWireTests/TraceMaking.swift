@@ -168,37 +168,38 @@ struct TraceMaker {
     private mutating func resource() throws {
         let (id, size) = (Fixtures.resource, UInt64(Self.file.count))
         try self.say(
-            "alice", .resourceOffer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: size, name: "notes.txt")),
+            "alice", .resource(.offer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: size, name: "notes.txt"))),
             "a file of \(size) bytes")
-        try self.say("bob", .resourceAccept(ResourceAccept(id: id, offset: 0, limit: 0)), "from 0, over a data connection")
+        try self.say("bob", .resource(.accept(ResourceAccept(id: id, offset: 0, limit: 0))), "from 0, over a data connection")
         try self.attach("data 1", for: TransferID(id), 1)
         self.data("data 1", Self.file, "the file")
         var end = ByteBuffer()
         DataFrame.end.encode(into: &end)
         self.put("data 1", "alice", "data-end", "", end.readableBytesView)
         self.put("data 1", "bob", "close", "", [])
-        try self.say("bob", .resourceAccept(ResourceAccept(id: id, offset: size, limit: size)), "all of it is here")
+        try self.say("bob", .resource(.accept(ResourceAccept(id: id, offset: size, limit: size))), "all of it is here")
         try self.say(
-            "alice", .resourceEnd(ResourceEnd(id: id, algorithm: .sha256, digest: Array(SHA256.hash(data: Self.file)))), "with its SHA-256")
-        try self.say("bob", .resourceDone(id), "it is on disk")
+            "alice", .resource(.end(ResourceEnd(id: id, algorithm: .sha256, digest: Array(SHA256.hash(data: Self.file))))),
+            "with its SHA-256")
+        try self.say("bob", .resource(.done(id)), "it is on disk")
     }
 
     private mutating func moving() throws {
         let id = Self.stream
-        func piece(_ text: String) -> Frame { .streamData(StreamData(id: id, data: ByteBuffer(string: text))) }
+        func piece(_ text: String) -> Frame { .stream(.data(StreamData(id: id, data: ByteBuffer(string: text)))) }
         let (first, second, third) = ("it begins here, ", "and here, ", "and goes on over there")
         let moved = UInt64(first.utf8.count + second.utf8.count)
-        try self.say("alice", .streamOpen(StreamOpen(session: Fixtures.session, id: id, name: try StreamName("backup"))), "named backup")
-        try self.say("bob", .streamAccept(StreamAccept(id: id, limit: 64)), "up to 64 bytes")
+        try self.say("alice", .stream(.open(StreamOpen(session: Fixtures.session, id: id, name: try StreamName("backup")))), "named backup")
+        try self.say("bob", .stream(.accept(StreamAccept(id: id, limit: 64))), "up to 64 bytes")
         try self.say("alice", piece(first), first)
-        try self.say("alice", .streamReroute(StreamReroute(id: id, offset: UInt64(first.utf8.count))), "a data connection is wanted")
+        try self.say("alice", .stream(.reroute(StreamReroute(id: id, offset: UInt64(first.utf8.count)))), "a data connection is wanted")
         try self.say("alice", piece(second), "\(second)meanwhile")
         try self.attach("data 2", for: TransferID(id), 2)
-        try self.say("alice", .streamRerouted(StreamReroute(id: id, offset: moved)), "from byte \(moved) on over the data connection")
+        try self.say("alice", .stream(.rerouted(StreamReroute(id: id, offset: moved))), "from byte \(moved) on over the data connection")
         self.data("data 2", Array(third.utf8), third)
         let size = moved + UInt64(third.utf8.count)
-        try self.say("alice", .streamEnd(StreamEnd(id: id, size: size)), "of \(size) bytes; it may overtake them")
-        try self.say("bob", .streamDone(id), "the reader has taken them all")
+        try self.say("alice", .stream(.end(StreamEnd(id: id, size: size))), "of \(size) bytes; it may overtake them")
+        try self.say("bob", .stream(.done(id)), "the reader has taken them all")
         self.put("data 2", "bob", "close", "", [])
     }
 

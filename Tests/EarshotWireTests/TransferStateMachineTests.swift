@@ -9,27 +9,27 @@ import Testing
     private func id(_ number: UInt64) -> ResourceID { ResourceID(high: 1, low: number) }
 
     private func offer(_ number: UInt64 = 0, size: UInt64 = 10) -> Frame {
-        .resourceOffer(ResourceOffer(session: Fixtures.session, id: self.id(number), kind: .file, size: size, name: "a"))
+        .resource(.offer(ResourceOffer(session: Fixtures.session, id: self.id(number), kind: .file, size: size, name: "a")))
     }
 
     private func accept(_ offset: UInt64, _ limit: UInt64, _ number: UInt64 = 0) -> Frame {
-        .resourceAccept(ResourceAccept(id: self.id(number), offset: offset, limit: limit))
+        .resource(.accept(ResourceAccept(id: self.id(number), offset: offset, limit: limit)))
     }
 
     private func chunk(_ offset: UInt64, _ count: Int, _ number: UInt64 = 0) -> Frame {
-        .resourceChunk(ResourceChunk(id: self.id(number), offset: offset, data: ByteBuffer(repeating: 1, count: count)))
+        .resource(.chunk(ResourceChunk(id: self.id(number), offset: offset, data: ByteBuffer(repeating: 1, count: count))))
     }
 
     private func refuse(_ number: UInt64 = 0) -> Frame {
-        .resourceRefuse(ResourceRefuse(id: self.id(number), refusal: Refusal(code: .declined)))
+        .resource(.refuse(ResourceRefuse(id: self.id(number), refusal: Refusal(code: .declined))))
     }
 
     private func cancel(_ number: UInt64 = 0) -> Frame {
-        .resourceCancel(ResourceRefuse(id: self.id(number), refusal: Refusal(code: .cancelled)))
+        .resource(.cancel(ResourceRefuse(id: self.id(number), refusal: Refusal(code: .cancelled))))
     }
 
-    private var end: Frame { .resourceEnd(ResourceEnd(id: self.id(0), algorithm: .xxh3, digest: [1])) }
-    private var done: Frame { .resourceDone(self.id(0)) }
+    private var end: Frame { .resource(.end(ResourceEnd(id: self.id(0), algorithm: .xxh3, digest: [1]))) }
+    private var done: Frame { .resource(.done(self.id(0))) }
 
     private enum Event {
         case sent(Frame)
@@ -61,7 +61,7 @@ import Testing
     @Test func transfersAboveTheLimitAreRefused() throws {
         var machine = self.fresh
         for number in 0..<64 { #expect(machine.received(self.offer(UInt64(number))) == .deliver) }
-        guard case .reply(.resourceRefuse(let refuse)) = machine.received(self.offer(64)) else {
+        guard case .reply(.resource(.refuse(let refuse))) = machine.received(self.offer(64)) else {
             Issue.record("the one too many was taken")
             return
         }
@@ -210,7 +210,7 @@ import Testing
         var machine = self.fresh
         for number in 0..<UInt64(64) { #expect(machine.received(self.offer(number)) == .deliver) }
         #expect(machine.openTransfers == (64, 0))
-        guard case .reply(.resourceRefuse(let refuse)) = machine.received(self.offer(64)) else {
+        guard case .reply(.resource(.refuse(let refuse))) = machine.received(self.offer(64)) else {
             Issue.record("accepted")
             return
         }

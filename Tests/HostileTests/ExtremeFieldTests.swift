@@ -143,11 +143,11 @@ extension HostileTests {
             let (peer, session) = try Self.member(of: daemon)
             func offer(_ kind: ResourceOffer.Kind, _ size: UInt64, _ name: String) throws -> (id: ResourceID, isAccepted: Bool) {
                 let id = ResourceID.random()
-                try peer.send(.resourceOffer(ResourceOffer(session: session, id: id, kind: kind, size: size, name: name)))
+                try peer.send(.resource(.offer(ResourceOffer(session: session, id: id, kind: kind, size: size, name: name))))
                 let isAccepted = try peer.next { frame in
                     switch frame {
-                    case .resourceAccept(let accept) where accept.id == id: true
-                    case .resourceRefuse(let refuse) where refuse.id == id: false
+                    case .resource(.accept(let accept)) where accept.id == id: true
+                    case .resource(.refuse(let refuse)) where refuse.id == id: false
                     default: nil
                     }
                 }
@@ -156,9 +156,9 @@ extension HostileTests {
             func awaitEnd(_ id: ResourceID) throws -> Bool {
                 try peer.next { frame in
                     switch frame {
-                    case .resourceDone(id): true
-                    case .resourceRefuse(let refuse) where refuse.id == id: false
-                    case .resourceCancel(let cancel) where cancel.id == id: false
+                    case .resource(.done(id)): true
+                    case .resource(.refuse(let refuse)) where refuse.id == id: false
+                    case .resource(.cancel(let cancel)) where cancel.id == id: false
                     default: nil
                     }
                 }
@@ -168,7 +168,7 @@ extension HostileTests {
                 for name in [HostileText.formats, longest, String(repeating: "\u{1B}", count: WireLimits.resourceName)] {
                     for (kind, refusal) in zip([ResourceOffer.Kind.file, .directory, .file], Self.refusals) {
                         let (id, isAccepted) = try offer(kind, size, name)
-                        if isAccepted { try peer.send(.resourceCancel(ResourceRefuse(id: id, refusal: refusal))) }
+                        if isAccepted { try peer.send(.resource(.cancel(ResourceRefuse(id: id, refusal: refusal)))) }
                     }
                 }
             }
@@ -176,15 +176,15 @@ extension HostileTests {
             for digest in [[0xFF], Array(repeating: 0xFF, count: WireLimits.digest), Array(SHA256.hash(data: [UInt8]()))] {
                 let (id, isAccepted) = try offer(.file, 0, "empty")
                 try #require(isAccepted)
-                try peer.send(.resourceEnd(ResourceEnd(id: id, algorithm: .sha256, digest: digest)))
+                try peer.send(.resource(.end(ResourceEnd(id: id, algorithm: .sha256, digest: digest))))
                 #expect(try awaitEnd(id) == (digest.count == 32))
             }
             let tree = Self.tree(times: [.min, .max, -1, 0])
             let (id, isAccepted) = try offer(.directory, UInt64(tree.count), "old")
             try #require(isAccepted)
             try peer.send(
-                .resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(bytes: tree))),
-                .resourceEnd(ResourceEnd(id: id, algorithm: .sha256, digest: Array(SHA256.hash(data: tree)))))
+                .resource(.chunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(bytes: tree)))),
+                .resource(.end(ResourceEnd(id: id, algorithm: .sha256, digest: Array(SHA256.hash(data: tree))))))
             #expect(try awaitEnd(id))
         }
 
@@ -211,8 +211,8 @@ extension HostileTests {
             for refusal in Self.refusals {
                 for name in ["\u{202E}", String(repeating: "\u{200B}", count: StreamName.byteLimit / 3)] {
                     let id = StreamID.random()
-                    try peer.send(.streamOpen(StreamOpen(session: session, id: id, name: try StreamName(name))))
-                    try peer.send(.streamAbort(StreamRefuse(id: id, refusal: refusal)))
+                    try peer.send(.stream(.open(StreamOpen(session: session, id: id, name: try StreamName(name)))))
+                    try peer.send(.stream(.abort(StreamRefuse(id: id, refusal: refusal))))
                 }
             }
             try peer.roundTrip()

@@ -15,11 +15,11 @@ extension HostileTests {
             _ peer: WirePeer, _ session: SessionID, _ name: String, size: UInt64, kind: ResourceOffer.Kind = .file
         ) throws -> (id: ResourceID, refusal: WireErrorCode?) {
             let id = ResourceID.random()
-            try peer.send(.resourceOffer(ResourceOffer(session: session, id: id, kind: kind, size: size, name: name)))
+            try peer.send(.resource(.offer(ResourceOffer(session: session, id: id, kind: kind, size: size, name: name))))
             let refusal = try peer.next { frame -> WireErrorCode?? in
                 switch frame {
-                case .resourceAccept(let accept) where accept.id == id: .some(nil)
-                case .resourceRefuse(let refuse) where refuse.id == id: .some(refuse.refusal.code)
+                case .resource(.accept(let accept)) where accept.id == id: .some(nil)
+                case .resource(.refuse(let refuse)) where refuse.id == id: .some(refuse.refusal.code)
                 default: nil
                 }
             }
@@ -67,13 +67,13 @@ extension HostileTests {
                 let (id, refusal) = try self.offer(peer, session, "small", size: 1024)
                 #expect(refusal == nil)
                 let chunk = ByteBuffer(repeating: 1, count: 1024)
-                try peer.send(.resourceChunk(ResourceChunk(id: id, offset: 0, data: chunk)))
+                try peer.send(.resource(.chunk(ResourceChunk(id: id, offset: 0, data: chunk))))
                 let more = ByteBuffer(repeating: 2, count: WireLimits.chunkData)
                 let began = ContinuousClock.now
                 var isTaken = true
                 for number in 0..<4_096 where isTaken {
                     let offset = 1024 + UInt64(number * WireLimits.chunkData)
-                    isTaken = try peer.send(.resourceChunk(ResourceChunk(id: id, offset: offset, data: more)))
+                    isTaken = try peer.send(.resource(.chunk(ResourceChunk(id: id, offset: offset, data: more))))
                 }
                 #expect(try peer.refusal() == .protocolViolation)
                 #expect(ContinuousClock.now - began < .seconds(10), "the connection is closed at declared + 1")
@@ -109,11 +109,11 @@ extension HostileTests {
                     try #require(refusal == nil)
                     let hash = try #require(Self.digest(of: "evil"))
                     try peer.send(
-                        .resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(string: "evil"))),
-                        .resourceEnd(ResourceEnd(id: id, algorithm: .xxh3, digest: hash)))
+                        .resource(.chunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(string: "evil")))),
+                        .resource(.end(ResourceEnd(id: id, algorithm: .xxh3, digest: hash))))
                     try peer.next { frame -> Void? in
                         switch frame {
-                        case .resourceDone(id), .resourceRefuse: ()
+                        case .resource(.done(id)), .resource(.refuse): ()
                         default: nil
                         }
                     }

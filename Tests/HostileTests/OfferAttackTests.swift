@@ -18,18 +18,18 @@ extension HostileTests {
                 case .offers:
                     let id = ResourceID.random()
                     return [
-                        .resourceOffer(ResourceOffer(session: session, id: id, kind: .file, size: 1 << 20, name: "x")),
-                        .resourceCancel(ResourceRefuse(id: id, refusal: refusal)),
+                        .resource(.offer(ResourceOffer(session: session, id: id, kind: .file, size: 1 << 20, name: "x"))),
+                        .resource(.cancel(ResourceRefuse(id: id, refusal: refusal))),
                     ]
                 case .streams:
                     let id = StreamID.random()
                     return [
-                        .streamOpen(StreamOpen(session: session, id: id, name: try StreamName("x"))),
-                        .streamAbort(StreamRefuse(id: id, refusal: refusal)),
+                        .stream(.open(StreamOpen(session: session, id: id, name: try StreamName("x")))),
+                        .stream(.abort(StreamRefuse(id: id, refusal: refusal))),
                     ]
                 case .unanswerable:
                     let size = UInt64(Int64.max)
-                    return [.resourceOffer(ResourceOffer(session: session, id: .random(), kind: .file, size: size, name: "x"))]
+                    return [.resource(.offer(ResourceOffer(session: session, id: .random(), kind: .file, size: size, name: "x")))]
                 }
             }
         }

@@ -48,15 +48,15 @@ extension HostileTests {
             // An offer with a valid file name, one with an invalid name, and one that its sender cancels with an explanation.
             for name in [HostileText.formats, HostileText.acts] {
                 let id = ResourceID.random()
-                try peer.send(.resourceOffer(ResourceOffer(session: session, id: id, kind: .file, size: 10, name: name)))
+                try peer.send(.resource(.offer(ResourceOffer(session: session, id: id, kind: .file, size: 10, name: name))))
                 let refusal = Refusal(code: .cancelled, explanation: HostileText.acts)
                 try peer.next { frame -> Void? in
                     switch frame {
-                    case .resourceAccept, .resourceRefuse: ()
+                    case .resource(.accept), .resource(.refuse): ()
                     default: nil
                     }
                 }
-                if name == HostileText.formats { try peer.send(.resourceCancel(ResourceRefuse(id: id, refusal: refusal))) }
+                if name == HostileText.formats { try peer.send(.resource(.cancel(ResourceRefuse(id: id, refusal: refusal)))) }
             }
             try peer.roundTrip()
             try self.look(

@@ -61,7 +61,7 @@ extension World {
             guard case .accepted(let session) = answer.decision else { break }
             self.checkTold(session, to: peer, of: machine, "accepted")
         case .sessionResume(let session): self.checkTold(session, to: peer, of: machine, "resumed")
-        case .resourceFrom(let from): if from.offset > 0 { self.counts[.resourcesResumed] += 1 }
+        case .resource(.from(let from)): if from.offset > 0 { self.counts[.resourcesResumed] += 1 }
         default: break
         }
     }
@@ -90,7 +90,7 @@ extension World {
             case .busy: break
             case .accepted: self.fail(.blocked, "\(machine) accepts a blocked peer's invitation to a group")
             }
-        case .sessionEnd, .messageReceipts, .resourceRefuse, .streamRefuse: break
+        case .sessionEnd, .messageReceipts, .resource(.refuse), .stream(.refuse): break
         default: self.fail(.blocked, "\(machine) sends a blocked peer \(frame)")
         }
     }
@@ -121,8 +121,8 @@ extension World {
         switch frame {
         case .invite(let invite): self.invitationIDs.append(invite.id)
         case .sessionResume(let session), .sessionEnd(let session): self.sessionIDs.append(session)
-        case .streamOpen(let open): self.streamIDs.append(open.id)
-        case .resourceOffer(let offer): self.resourceIDs.append(offer.id)
+        case .stream(.open(let open)): self.streamIDs.append(open.id)
+        case .resource(.offer(let offer)): self.resourceIDs.append(offer.id)
         default: return
         }
         if self.invitationIDs.count > 16 { self.invitationIDs.removeFirst() }

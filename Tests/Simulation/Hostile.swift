@@ -117,9 +117,9 @@ extension World {
             case .answer: answers = random.chance(80) ? [.verification(VerificationFrame(id: verification.id, .reveal(nonce: nonce)))] : []
             case .reveal, .end: answers = []
             }
-        case .streamOpen, .streamAccept, .streamEnd, .streamReroute, .streamRerouted:
+        case .stream(.open), .stream(.accept), .stream(.end), .stream(.reroute), .stream(.rerouted):
             answers = self.streamAnswers(to: frame, on: link, side, &random)
-        case .resourceOffer, .resourceAccept, .resourceHave, .resourceFrom, .resourceEnd:
+        case .resource(.offer), .resource(.accept), .resource(.have), .resource(.from), .resource(.end):
             answers = self.resourceAnswers(to: frame, &random)
         case .group(let frame): answers = self.groupAnswers(to: frame, on: link, side, &random)
         default: answers = random.chance(5) ? [self.anyFrame(to: link, side, &random)] : []
@@ -174,11 +174,11 @@ extension World {
             let outcome = random.one(of: [MessageReceipt.Outcome.delivered, .noted])
             return .messageReceipts([MessageReceipt(id: MessageID(high: 0, low: small), outcome: outcome)])
         case 22:
-            return .resourceOffer(self.anyOffer(to: link, side, &random))
+            return .resource(.offer(self.anyOffer(to: link, side, &random)))
         case 23: return self.anyResourceFrame(&random)
         case 24, 25: return self.anyStreamFrame(to: link, side, &random)
         case 26: return .ping(small)
-        case 27: return random.chance(20) ? .pong(small) : .resourceDone(ResourceID(high: 0, low: small))
+        case 27: return random.chance(20) ? .pong(small) : .resource(.done(ResourceID(high: 0, low: small)))
         case 28: return random.chance(20) ? .goodbye : .ping(small)
         default: return random.chance(30) ? .refusal(refusal) : .sessionResume(self.anySession(&random))
         }

@@ -74,7 +74,7 @@ extension World {
         let said: SessionID
         switch frame {
         case .message(let message): said = message.session
-        case .resourceOffer(let offer): said = offer.session
+        case .resource(.offer(let offer)): said = offer.session
         default: return
         }
         let group = GroupID(session: said)

@@ -279,26 +279,23 @@ extension World {
         }
         guard core.isCurrent(link, of: peer) else { return }
         switch frame {
-        case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable,
-            .streamOpen, .streamAccept, .streamRefuse, .streamDone, .streamAbort, .streamReroute, .streamRerouted:
-            self.note(frame, from: peer, at: machine)
-            self.hand(.link(link, .frame(frame)), to: machine)
         case .messageReceipts, .group: self.hand(.link(link, .frame(frame)), to: machine)
         case .message(let message):
             let isLive = message.mode == .unreliable
             self.hand(.link(link, isLive ? .liveMessages([message]) : .messages([message])), to: machine)
-        case .resourceOffer, .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom:
-            self.note(frame, from: peer, at: machine)
-            self.hand(.link(link, .frame(frame)), to: machine)
-        case .resourceChunk(let chunk):
+        case .resource(.chunk(let chunk)):
             self.hand(.link(link, .heard), to: machine)
             if let sender = self.machine(of: peer) { self.received(chunk, from: sender, at: machine) }
-        case .streamData(let data):
+        case .stream(.data(let data)):
             self.hand(.link(link, .heard), to: machine)
             self.received(data, at: machine)
-        case .streamEnd(let end):
+        case .stream(.end(let end)):
             self.hand(.link(link, .heard), to: machine)
             self.received(end, at: machine)
+        case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable,
+            .resource, .stream:
+            self.note(frame, from: peer, at: machine)
+            self.hand(.link(link, .frame(frame)), to: machine)
         default: self.hand(.link(link, .heard), to: machine)
         }
     }

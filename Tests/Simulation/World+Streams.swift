@@ -76,7 +76,7 @@ extension World {
             guard let mover = mover?.outgoing, let link = mover.link, !mover.hasEnded else {
                 return self.hand(.stream(id, .dataUnneeded), to: machine)
             }
-            self.send([.streamReroute(StreamReroute(id: id, offset: UInt64(mover.sent)))], on: link)
+            self.send([.stream(.reroute(StreamReroute(id: id, offset: UInt64(mover.sent))))], on: link)
             self.hand(.stream(id, .dataAsked), to: machine)
         case .useData: self.useData(id, of: machine)
         case .readData:
@@ -118,7 +118,7 @@ extension World {
             mover.sent += count
         }
         mover.hasEnded = mover.isFinished && mover.sent == mover.written
-        if mover.hasEnded { self.send([.streamEnd(StreamEnd(id: id, size: UInt64(mover.sent)))], on: link) }
+        if mover.hasEnded { self.send([.stream(.end(StreamEnd(id: id, size: UInt64(mover.sent))))], on: link) }
         let isLarge = !mover.isLarge && mover.sent >= StreamMover.Outgoing.large
         if isLarge { mover.isLarge = true }
         self.machines[machine].streams.movers[id] = .outgoing(mover)
@@ -134,7 +134,7 @@ extension World {
     private mutating func sendBytes(of id: StreamID, _ count: Int, on link: LinkID) {
         var left = count
         while left > 0, let piece = Self.zeros.getSlice(at: 0, length: min(left, WireLimits.streamData)) {
-            self.send([.streamData(StreamData(id: id, data: piece))], on: link)
+            self.send([.stream(.data(StreamData(id: id, data: piece)))], on: link)
             left -= piece.readableBytes
         }
     }
@@ -152,7 +152,7 @@ extension World {
             let data = self.machines[machine].data.open[TransferID(id)]
         else { return self.hand(.stream(id, .dataUnneeded), to: machine) }
         self.counts[.streamsMoved] += 1
-        self.send([.streamRerouted(StreamReroute(id: id, offset: UInt64(mover.sent)))], on: link)
+        self.send([.stream(.rerouted(StreamReroute(id: id, offset: UInt64(mover.sent))))], on: link)
         self.change(id, of: machine) { (mover: inout StreamMover.Outgoing) in mover.data = data }
     }
 
@@ -160,9 +160,9 @@ extension World {
         guard let mover = self.machines[machine].streams.movers[id]?.outgoing, let link = mover.link, mover.data != nil else { return }
         self.counts[.streamsCalledBack] += 1
         self.change(id, of: machine) { (mover: inout StreamMover.Outgoing) in mover.data = nil }
-        self.send([.streamRerouted(StreamReroute(id: id, offset: UInt64(offset)))], on: link)
+        self.send([.stream(.rerouted(StreamReroute(id: id, offset: UInt64(offset))))], on: link)
         self.sendBytes(of: id, max(0, mover.sent - offset), on: link)
-        if mover.hasEnded { self.send([.streamEnd(StreamEnd(id: id, size: UInt64(mover.sent)))], on: link) }
+        if mover.hasEnded { self.send([.stream(.end(StreamEnd(id: id, size: UInt64(mover.sent))))], on: link) }
     }
 
     // MARK: Receiving
@@ -208,7 +208,7 @@ extension World {
             mover.data = nil
             mover.size = nil
         }
-        self.send([.streamReroute(StreamReroute(id: id, offset: UInt64(mover.received)))], on: link)
+        self.send([.stream(.reroute(StreamReroute(id: id, offset: UInt64(mover.received))))], on: link)
     }
 
     private mutating func take(_ id: StreamID, of machine: Int) {
@@ -222,7 +222,7 @@ extension World {
         let isWhole = mover.received == mover.size
         if !isWhole, mover.limit - mover.taken <= mover.window / 2 {
             mover.limit = mover.taken + mover.window
-            self.send([.streamAccept(StreamAccept(id: id, limit: UInt64(mover.limit)))], on: mover.link)
+            self.send([.stream(.accept(StreamAccept(id: id, limit: UInt64(mover.limit))))], on: mover.link)
         }
         mover.isFinished = isWhole
         self.machines[machine].streams.movers[id] = .incoming(mover)

@@ -147,7 +147,7 @@ extension World {
     private mutating func sendChunks(of row: Resource, from start: UInt64, upTo end: UInt64, on link: LinkID) {
         var offset = start
         while offset < end, let piece = Self.zeros.getSlice(at: 0, length: Int(min(UInt64(WireLimits.chunkData), end - offset))) {
-            self.send([.resourceChunk(ResourceChunk(id: row.id, offset: offset, data: piece))], on: link)
+            self.send([.resource(.chunk(ResourceChunk(id: row.id, offset: offset, data: piece)))], on: link)
             offset += UInt64(piece.readableBytes)
         }
     }

@@ -48,15 +48,13 @@ extension Node {
                 messages = []
             }
             switch frame {
-            case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable,
-                .messageReceipts, .resourceOffer, .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel,
-                .resourceHave, .resourceFrom, .streamOpen, .streamAccept, .streamRefuse, .streamDone, .streamAbort, .streamReroute,
-                .streamRerouted, .group:
-                self.handle(.link(link, .frame(frame)))
-            case .resourceChunk(let chunk): handedOn += self.received(chunk, weight: frame.weight, on: connection)
+            case .resource(.chunk(let chunk)): handedOn += self.received(chunk, weight: frame.weight, on: connection)
             // The stream's window bounds its buffered bytes, so that a paused reader delays nothing else.
-            case .streamData(let data): self.received(data, from: id)
-            case .streamEnd(let end): self.received(end, from: id)
+            case .stream(.data(let data)): self.received(data, from: id)
+            case .stream(.end(let end)): self.received(end, from: id)
+            case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable,
+                .messageReceipts, .resource, .stream, .group:
+                self.handle(.link(link, .frame(frame)))
             case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach: break
             }
         }
@@ -116,7 +114,7 @@ extension Frame {
     /// Whether the frame bypasses the core and goes to a mover of bytes.
     fileprivate var isForMover: Bool {
         switch self {
-        case .resourceChunk, .streamData, .streamEnd: true
+        case .resource(.chunk), .stream(.data), .stream(.end): true
         default: false
         }
     }

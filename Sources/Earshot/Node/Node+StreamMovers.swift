@@ -37,7 +37,7 @@ extension Node {
         case .receive(let peer, let link, let window):
             let connection = self.links[link]
             let flow = IncomingFlow(window: window, self.transport.timers) { limit in
-                connection?.send([.streamAccept(StreamAccept(id: id, limit: limit))])
+                connection?.send([.stream(.accept(StreamAccept(id: id, limit: limit)))])
             }
             self.streamMovers[id] = StreamMover(peer: peer, half: .incoming(flow))
         case .end(let error): self.endStream(id, error)
@@ -72,7 +72,7 @@ extension Node {
             self.spawn { [input] in input.yield(.core(.stream(id, .dataEnded(await Self.take(from: data, flow))))) }
         case .callBack(let link):
             guard let offset = flow.callBack() else { return }
-            self.links[link]?.send([.streamReroute(StreamReroute(id: id, offset: offset))])
+            self.links[link]?.send([.stream(.reroute(StreamReroute(id: id, offset: offset)))])
         case .send, .receive, .permit, .askForData, .useData, .goBack, .end, .forget: break
         }
     }

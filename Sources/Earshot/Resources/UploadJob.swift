@@ -68,7 +68,7 @@ struct UploadJob: Sendable {
             guard data.readableBytes > 0 else {
                 throw EarshotError(.sourceChanged, "\(self.row.name) became shorter while it was sent; send it again")
             }
-            writes.append(connection.write([.resourceChunk(ResourceChunk(id: self.row.id, offset: offset, data: data))]))
+            writes.append(connection.write([.resource(.chunk(ResourceChunk(id: self.row.id, offset: offset, data: data)))]))
             offset += UInt64(data.readableBytes)
             // A few writes ahead of the kernel keep both disk and network busy, without filling the memory.
             if writes.count >= 4, let oldest = writes.popFirst() {

@@ -82,7 +82,7 @@ final class OutgoingFlow: Sendable {
     func askForData() -> Bool {
         self.state.withLock { state in
             guard let connection = state.connection, !state.hasEnded else { return false }
-            connection.send([.streamReroute(StreamReroute(id: self.id, offset: state.sent))])
+            connection.send([.stream(.reroute(StreamReroute(id: self.id, offset: state.sent)))])
             return true
         }
     }
@@ -94,7 +94,7 @@ final class OutgoingFlow: Sendable {
             guard let connection = state.connection, !state.hasEnded, case .control = state.route,
                 state.window <= EarshotLimits.streamWindows
             else { return false }
-            connection.send([.streamRerouted(StreamReroute(id: self.id, offset: state.sent))])
+            connection.send([.stream(.rerouted(StreamReroute(id: self.id, offset: state.sent)))])
             state.route = .data(data, Unacknowledged(from: state.sent))
             return true
         }
@@ -109,9 +109,9 @@ final class OutgoingFlow: Sendable {
             guard let connection = state.connection, case .data(_, var kept) = state.route else { return }
             kept.drop(before: offset)
             state.route = .control
-            var frames: [Frame] = [.streamRerouted(StreamReroute(id: self.id, offset: offset))]
-            frames += kept.pieces(upTo: WireLimits.streamData).map { .streamData(StreamData(id: self.id, data: $0)) }
-            if state.hasEnded { frames.append(.streamEnd(StreamEnd(id: self.id, size: state.sent))) }
+            var frames: [Frame] = [.stream(.rerouted(StreamReroute(id: self.id, offset: offset)))]
+            frames += kept.pieces(upTo: WireLimits.streamData).map { .stream(.data(StreamData(id: self.id, data: $0))) }
+            if state.hasEnded { frames.append(.stream(.end(StreamEnd(id: self.id, size: state.sent)))) }
             connection.send(frames)
         }
     }
@@ -156,7 +156,7 @@ final class OutgoingFlow: Sendable {
         try Task.checkCancellation()
         self.state.withLock { state in
             state.hasEnded = true
-            state.connection?.send([.streamEnd(StreamEnd(id: self.id, size: state.sent))])
+            state.connection?.send([.stream(.end(StreamEnd(id: self.id, size: state.sent)))])
         }
     }
 
@@ -173,7 +173,7 @@ final class OutgoingFlow: Sendable {
             // Within the lock, so that the frames are written in the order in which their bytes are counted.
             switch state.route {
             case .control:
-                let written = connection.write([.streamData(StreamData(id: self.id, data: bytes))])
+                let written = connection.write([.stream(.data(StreamData(id: self.id, data: bytes)))])
                 return (.onControl(count: bytes.readableBytes, written: written), hasGrown)
             case .data(let data, var kept):
                 state.route = .control

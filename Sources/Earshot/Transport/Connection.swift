@@ -142,15 +142,13 @@ extension Frame {
     var weight: Int {
         switch self {
         case .message(let message): Self.weight(ofBody: message.body.readableBytes)
-        case .resourceChunk(let chunk): chunk.data.readableBytes + Self.baseWeight
-        case .streamData(let data): data.data.readableBytes + Self.baseWeight
+        case .resource(let resource): (resource.content?.readableBytes ?? 0) + Self.baseWeight
+        case .stream(let stream): (stream.content?.readableBytes ?? 0) + Self.baseWeight
         case .invite(let invite): invite.context.count + Self.baseWeight
         case .group(let group): group.bulk + Self.baseWeight
         case .messageReceipts(let receipts): receipts.count * 32 + Self.baseWeight
-        case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .resourceOffer,
-            .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom, .dataTicket,
-            .dataUnavailable, .dataAttach, .streamOpen, .streamAccept, .streamRefuse, .streamEnd, .streamDone, .streamAbort,
-            .streamReroute, .streamRerouted, .verification:
+        case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .dataTicket,
+            .dataUnavailable, .dataAttach, .verification:
             Self.baseWeight
         }
     }

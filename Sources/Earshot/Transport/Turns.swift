@@ -67,13 +67,17 @@ extension Frame {
         case .message(let message): 1 + message.body.readableBytes / 4096
         case .messageReceipts(let receipts): 1 + receipts.count / 8
         case .group(let group): group.work
-        case .resourceChunk(let chunk): 2 + chunk.data.readableBytes / 16384
-        case .streamData(let data): 2 + data.data.readableBytes / 16384
+        case .resource(let resource): Self.work(ofContent: resource.content)
+        case .stream(let stream): Self.work(ofContent: stream.content)
         case .hello, .proof, .refusal, .ping, .pong, .goodbye, .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd,
-            .resourceOffer, .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom,
-            .dataTicket, .dataUnavailable, .dataAttach, .streamOpen, .streamAccept, .streamRefuse, .streamEnd, .streamDone, .streamAbort,
-            .streamReroute, .streamRerouted, .verification:
-            16
+            .dataTicket, .dataUnavailable, .dataAttach, .verification:
+            Self.usualWork
         }
+    }
+
+    private static let usualWork = 16
+
+    private static func work(ofContent content: ByteBuffer?) -> Int {
+        content.map { 2 + $0.readableBytes / 16384 } ?? Self.usualWork
     }
 }

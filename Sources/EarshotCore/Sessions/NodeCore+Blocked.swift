@@ -78,16 +78,14 @@ extension NodeCore {
         case .message(let message):
             guard message.mode != .unreliable else { return }
             self.send(.messageReceipts([MessageReceipt(id: message.id, outcome: .refused)]), on: link)
-        case .resourceOffer(let offer):
+        case .resource(.offer(let offer)):
             let refusal = Refusal(code: .notConnected, explanation: "")
-            self.send(.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal)), on: link)
-        case .streamOpen(let open):
+            self.send(.resource(.refuse(ResourceRefuse(id: offer.id, refusal: refusal))), on: link)
+        case .stream(.open(let open)):
             let refusal = Refusal(code: .notConnected, explanation: "")
-            self.send(.streamRefuse(StreamRefuse(id: open.id, refusal: refusal)), on: link)
+            self.send(.stream(.refuse(StreamRefuse(id: open.id, refusal: refusal))), on: link)
         case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionEnd, .messageReceipts,
-            .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave,
-            .resourceFrom, .dataTicket, .dataUnavailable, .dataAttach, .streamAccept, .streamRefuse, .streamData, .streamEnd,
-            .streamDone, .streamAbort, .streamReroute, .streamRerouted, .verification, .group:
+            .resource, .stream, .dataTicket, .dataUnavailable, .dataAttach, .verification, .group:
             break
         }
     }

@@ -43,24 +43,11 @@ extension NodeCore {
         case .dataUnavailable(let transfer): self.dataPathChanged(transfer, .unavailable(from: id))
         // Frames of a session that has just ended may still be in flight: they are ignored.
         case .messageReceipts(let receipts): if self.isTalking(with: id) { self.receiptsCame(receipts, from: id) }
-        case .streamOpen(let open): self.streamCame(open, from: id, on: link)
-        case .streamAccept(let accept): self.streamAccepted(accept, by: id)
-        case .streamRefuse(let refuse): self.streamRefused(refuse, by: id)
-        case .streamDone(let stream): self.streamDone(stream, by: id)
-        case .streamAbort(let abort): self.streamAborted(abort, by: id)
-        case .streamReroute(let reroute): self.streamRerouteCame(reroute, from: id)
-        case .streamRerouted(let rerouted): self.streamRerouted(rerouted, by: id)
-        case .resourceOffer(let offer): self.resourceOffered(offer, by: id, on: link)
-        case .resourceAccept(let accept): self.resourceAccepted(accept, by: id)
-        case .resourceRefuse(let refuse): self.resourceRefused(refuse, by: id)
-        case .resourceEnd(let end): self.resourceEnded(end, by: id)
-        case .resourceDone(let resource): self.resourceDone(resource, by: id)
-        case .resourceCancel(let cancel): self.resourceCancelled(cancel, by: id)
-        case .resourceHave(let have): self.resourceHeld(have, by: id)
-        case .resourceFrom(let from): self.resourceGoesOn(from, by: id)
+        case .resource(let frame): self.resourceFrameCame(frame, from: id, on: link)
+        case .stream(let frame): self.streamFrameCame(frame, from: id, on: link)
         case .group(let frame): self.groupFrameCame(frame, from: id, on: link)
         // Messages come in batches, as `.messages`.
-        case .message, .resourceChunk, .streamData, .streamEnd, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach: break
+        case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach: break
         }
     }
 

@@ -5,12 +5,26 @@ import OrderedCollections
 extension NodeCore {
     // MARK: Frames
 
+    mutating func streamFrameCame(_ frame: StreamFrame, from peer: PeerID, on link: LinkID) {
+        switch frame {
+        case .open(let open): self.streamCame(open, from: peer, on: link)
+        case .accept(let accept): self.streamAccepted(accept, by: peer)
+        case .refuse(let refuse): self.streamRefused(refuse, by: peer)
+        case .done(let stream): self.streamDone(stream, by: peer)
+        case .abort(let abort): self.streamAborted(abort, by: peer)
+        case .reroute(let reroute): self.streamRerouteCame(reroute, from: peer)
+        case .rerouted(let rerouted): self.streamRerouted(rerouted, by: peer)
+        // The movers of bytes handle these.
+        case .data, .end: break
+        }
+    }
+
     mutating func streamCame(_ open: StreamOpen, from peer: PeerID, on link: LinkID) {
         guard let record = self.records[peer] else { return }
         do throws(EarshotError) {
             try self.check(open, from: record)
         } catch {
-            return self.send(.streamRefuse(StreamRefuse(id: open.id, refusal: Refusal(error.code, error.message))), on: link)
+            return self.send(.stream(.refuse(StreamRefuse(id: open.id, refusal: Refusal(error.code, error.message)))), on: link)
         }
         let row = ByteStream(
             id: open.id, direction: .incoming, peerID: record.id, peerName: record.name, name: open.name.description,
@@ -97,7 +111,7 @@ extension NodeCore {
     /// Aborts an open stream, and tells the peer.
     mutating func abortStream(_ id: StreamID, _ error: EarshotError) {
         guard let stream = self.streams[id], stream.row.state != .closed else { return }
-        self.send(.streamAbort(StreamRefuse(id: id, refusal: Refusal(error.code, error.message))), on: stream.link)
+        self.send(.stream(.abort(StreamRefuse(id: id, refusal: Refusal(error.code, error.message)))), on: stream.link)
         self.closeStream(id, error)
     }
 

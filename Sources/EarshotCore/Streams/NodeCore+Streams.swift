@@ -78,7 +78,7 @@ extension NodeCore {
             guard let stream = self.streams[id], stream.isOpeningHere, stream.link == nil, let name = try? StreamName(stream.row.name)
             else { continue }
             self.streams[id]?.speak(on: link)
-            self.send(.streamOpen(StreamOpen(session: session, id: id, name: name)), on: link)
+            self.send(.stream(.open(StreamOpen(session: session, id: id, name: name))), on: link)
         }
     }
 
@@ -97,7 +97,7 @@ extension NodeCore {
         let hold = self.streams[id]?.open() ?? nil
         self.release(hold)
         self.emit(.stream(id, .receive(from: record.peerID, on: link, window: window)))
-        self.send(.streamAccept(StreamAccept(id: id, limit: window)), on: link)
+        self.send(.stream(.accept(StreamAccept(id: id, limit: window))), on: link)
         self.answer(call, .stream(self.streams[id]?.row ?? record.row))
     }
 
@@ -142,7 +142,7 @@ extension NodeCore {
         case .opening: throw EarshotError(.conflict, "the stream \(id) is not accepted yet")
         case .open:
             guard record.row.direction == .incoming else { throw EarshotError(.conflict, "the stream \(id) was opened by this side") }
-            self.send(.streamDone(id), on: record.link)
+            self.send(.stream(.done(id)), on: record.link)
             self.closeStream(id, nil)
         case .closed: if let code = record.row.error { throw EarshotError(code, record.row.errorMessage ?? "the stream failed") }
         }

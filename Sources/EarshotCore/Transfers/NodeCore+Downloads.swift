@@ -79,12 +79,12 @@ extension NodeCore {
         case .wait?, nil: break
         case .resume?: self.emit(.transfer(id, .resume(row, self.share(of: row.peerID), download.attributes)))
         case .tell(let held)?:
-            self.send(.resourceHave(ResourceHave(id: id, offset: held.count, digest: held.digest)), on: link)
+            self.send(.resource(.have(ResourceHave(id: id, offset: held.count, digest: held.digest))), on: link)
             self.limit(id, to: .comparison)
         case .begin?: self.emit(.transfer(id, .begin(row, self.share(of: row.peerID))))
         case .accept(let offset, let limit)?: self.accept(download, from: offset, upTo: limit, on: link)
         case .widen(let offset, let limit)?:
-            self.send(.resourceAccept(ResourceAccept(id: id, offset: offset, limit: limit)), on: link)
+            self.send(.resource(.accept(ResourceAccept(id: id, offset: offset, limit: limit))), on: link)
         case .receiveData?:
             self.moveElsewhere(id, true)
             self.emit(.transfer(id, .receiveData))
@@ -103,7 +103,7 @@ extension NodeCore {
             self.limit(id, to: .movement(beyond: offset))
         }
         let accept = ResourceAccept(id: id, offset: offset, limit: limit)
-        self.send(.resourceAccept(accept), on: link)
+        self.send(.resource(.accept(accept)), on: link)
         if accept.isForDataConnection(size: row.size) {
             self.openData(.resource(id), with: row.peerID)
         } else {
@@ -266,7 +266,7 @@ extension NodeCore {
         self.publish(.resourceFinished(row))
         self.forgetFinishedTransfers(endedBy: row.peerID)
         // On another connection the sender offers it again, and is answered then.
-        if let link = download.link, self.records[row.peerID]?.connection == link { self.send(.resourceDone(row.id), on: link) }
+        if let link = download.link, self.records[row.peerID]?.connection == link { self.send(.resource(.done(row.id)), on: link) }
         if download.hasMover { self.emit(.transfer(row.id, .stop(isKept: true))) }
     }
 }

@@ -3,6 +3,21 @@ import OrderedCollections
 
 /// Peers' offers: accepted by the policy or shown to the user, and repeated offers after a lost connection.
 extension NodeCore {
+    mutating func resourceFrameCame(_ frame: ResourceFrame, from peer: PeerID, on link: LinkID) {
+        switch frame {
+        case .offer(let offer): self.resourceOffered(offer, by: peer, on: link)
+        case .accept(let accept): self.resourceAccepted(accept, by: peer)
+        case .refuse(let refuse): self.resourceRefused(refuse, by: peer)
+        case .end(let end): self.resourceEnded(end, by: peer)
+        case .done(let resource): self.resourceDone(resource, by: peer)
+        case .cancel(let cancel): self.resourceCancelled(cancel, by: peer)
+        case .have(let have): self.resourceHeld(have, by: peer)
+        case .from(let from): self.resourceGoesOn(from, by: peer)
+        // The mover of bytes handles it.
+        case .chunk: break
+        }
+    }
+
     mutating func resourceOffered(_ offer: ResourceOffer, by peer: PeerID, on link: LinkID) {
         guard let sender = self.records[peer] else { return }
         guard let conversation = self.conversation(naming: offer.session, with: peer) else {
@@ -37,7 +52,7 @@ extension NodeCore {
     }
 
     private mutating func refuse(_ offer: ResourceOffer, of peer: PeerID, _ error: EarshotError, on link: LinkID) {
-        self.send(.resourceRefuse(ResourceRefuse(id: offer.id, refusal: TransferFailure(error).told)), on: link)
+        self.send(.resource(.refuse(ResourceRefuse(id: offer.id, refusal: TransferFailure(error).told))), on: link)
         self.log(Notice(.info, "refused a file", ["peer": peer, "reason": error]))
     }
 
@@ -54,7 +69,7 @@ extension NodeCore {
     ) throws(EarshotError) -> Bool {
         if let ended = self.transfers.ended(offer.id, of: sender.id) {
             if let error = ended.error { throw EarshotError(error, ended.message) }
-            self.send(.resourceDone(offer.id), on: link)
+            self.send(.resource(.done(offer.id)), on: link)
             return false
         }
         let known = self.transfers[offer.id]
@@ -121,7 +136,7 @@ extension NodeCore {
         }
         switch known.row.state {
         case .completed:
-            self.send(.resourceDone(offer.id), on: link)
+            self.send(.resource(.done(offer.id)), on: link)
             return false
         // A transfer that failed here (timed out, disk full) may be retried if its sender still wants to. Not while content is left: it is
         // about to be removed, or the spool could not remove it.

@@ -84,7 +84,7 @@ extension NodeCore {
         case .incoming:
             // While the sender is away it need not be told: it offers the resource again, and is refused then.
             let link = self.records[transfer.peerID]?.connection
-            self.send(refusal.code == .cancelled ? .resourceCancel(end) : .resourceRefuse(end), on: link)
+            self.send(refusal.code == .cancelled ? .resource(.cancel(end)) : .resource(.refuse(end)), on: link)
             return true
         case .outgoing:
             guard transfer.isOffered else { return true }
@@ -94,7 +94,7 @@ extension NodeCore {
             }
             // The offer goes first so that the receiver knows the id: a cancel refers to an offer of the same connection. If it was already
             // offered on this connection, the repeated offer is not sent.
-            self.emit(.send(carrier.link, [.resourceOffer(transfer.offer(in: carrier.session)), .resourceCancel(end)]))
+            self.emit(.send(carrier.link, [.resource(.offer(transfer.offer(in: carrier.session))), .resource(.cancel(end))]))
             return true
         }
     }

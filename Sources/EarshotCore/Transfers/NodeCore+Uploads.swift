@@ -135,7 +135,7 @@ extension NodeCore {
         if let source { offer.size = source.size }
         if before.row.kind == .file, self.takesAttributes(before.row.peerID) { offer.attributes = source?.attributes ?? before.attributes }
         self.transfers.change(id) { $0.offer(changed: isChanged ? source : nil) }
-        self.send(.resourceOffer(offer), on: link)
+        self.send(.resource(.offer(offer)), on: link)
         self.limit(id, to: .answer)
     }
 
@@ -211,7 +211,7 @@ extension NodeCore {
             self.limit(id, to: .comparison)
             self.emit(.transfer(id, .compare(count)))
         case .goOn(let offset):
-            self.send(.resourceFrom(ResourceFrom(id: id, offset: offset)), on: link)
+            self.send(.resource(.from(ResourceFrom(id: id, offset: offset))), on: link)
             self.limit(id, to: .answer)
         case .send(let start, let end):
             self.moveElsewhere(id, false)
@@ -234,7 +234,7 @@ extension NodeCore {
             self.transfers.change(id, { $0.digested(ResourceDigest(algorithm, digest)) }) == true
         else { return }
         self.limit(id, to: .done)
-        self.send(.resourceEnd(ResourceEnd(id: id, algorithm: algorithm, digest: digest)), on: upload.link)
+        self.send(.resource(.end(ResourceEnd(id: id, algorithm: algorithm, digest: digest))), on: upload.link)
     }
 
     // MARK: Ending

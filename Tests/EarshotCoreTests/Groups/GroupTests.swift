@@ -130,11 +130,11 @@ import Testing
         let link = try bench.link(0, 1)
         bench.ask(0, .remove("team", peer: "peer1", withInvited: false))
         let offer = ResourceOffer(session: SessionID(high: id.high, low: id.low), id: .random(), kind: .file, size: 1, name: "a")
-        bench.peers[0].frame(.resourceOffer(offer), on: link)
+        bench.peers[0].frame(.resource(.offer(offer)), on: link)
         let sent = bench.peers[0].sent(on: link)
-        #expect(sent.contains { if case .resourceRefuse(let refuse) = $0 { refuse.refusal.code == .notConnected } else { false } })
+        #expect(sent.contains { if case .resource(.refuse(let refuse)) = $0 { refuse.refusal.code == .notConnected } else { false } })
         #expect(sent.contains { if case .group(.record(.removal, id)) = $0 { true } else { false } })
-        bench.peers[0].frame(.resourceOffer(offer), on: link)
+        bench.peers[0].frame(.resource(.offer(offer)), on: link)
         #expect(bench.peers[0].sent(on: link).count == 1, "it is shown it once")
     }
 

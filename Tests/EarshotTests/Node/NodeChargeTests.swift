@@ -73,9 +73,9 @@ extension Node {
         for sequence in 1...100 { try await raw.send(raw.message("x", in: session, sequence: UInt64(sequence))) }
         for number in 0..<100 {
             let offer = raw.offer("x\(number)", size: 10, in: session)
-            guard case .resourceOffer(let words) = offer else { continue }
+            guard case .resource(.offer(let words)) = offer else { continue }
             try await raw.send(
-                offer, .resourceCancel(ResourceRefuse(id: words.id, refusal: Refusal(code: .cancelled, explanation: ""))))
+                offer, .resource(.cancel(ResourceRefuse(id: words.id, refusal: Refusal(code: .cancelled, explanation: "")))))
         }
         try await raw.roundTrip()
         try await eventually("nothing is owed") { await bob.node.transport.accounts.bytes == 0 }

@@ -40,24 +40,24 @@ import Testing
         let body = SharedBody()
         body.bring(there)
         let call = Task { try await alice.node.sendResource(to: [raw.id.description], name: "x", size: 10, body: body) }
-        let id = try await raw.next { if case .resourceOffer(let offer) = $0 { offer.id } else { nil } }
+        let id = try await raw.next { if case .resource(.offer(let offer)) = $0 { offer.id } else { nil } }
         if let limit {
-            try await raw.send(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: limit)))
-            _ = try await raw.next { if case .resourceChunk = $0 { () } else { nil } }
+            try await raw.send(.resource(.accept(ResourceAccept(id: id, offset: 0, limit: limit))))
+            _ = try await raw.next { if case .resource(.chunk) = $0 { () } else { nil } }
         }
         return Sending(raw: raw, alice: alice, session: session, body: body, id: id, call: call)
     }
 
     @Test func theReceiverCancels() async throws {
         let sending = try await self.sending()
-        try await sending.raw.send(.resourceCancel(ResourceRefuse(id: sending.id, refusal: Refusal(code: .cancelled))))
+        try await sending.raw.send(.resource(.cancel(ResourceRefuse(id: sending.id, refusal: Refusal(code: .cancelled)))))
         #expect(try await sending.told() == .cancelled)
         await sending.end()
     }
 
     @Test(arguments: [nil, 10 as UInt64]) func theReceiverRefuses(accepted limit: UInt64?) async throws {
         let sending = try await self.sending(accepted: limit)
-        try await sending.raw.send(.resourceRefuse(ResourceRefuse(id: sending.id, refusal: Refusal(code: .declined))))
+        try await sending.raw.send(.resource(.refuse(ResourceRefuse(id: sending.id, refusal: Refusal(code: .declined)))))
         #expect(try await sending.told() == .declined)
         await sending.end()
     }
@@ -66,7 +66,7 @@ import Testing
         let sending = try await self.sending(accepted: limit)
         _ = try await sending.alice.node.removeResource(sending.id)
         #expect(try await sending.told() == .cancelled)
-        _ = try await sending.raw.next { if case .resourceCancel = $0 { () } else { nil } }
+        _ = try await sending.raw.next { if case .resource(.cancel) = $0 { () } else { nil } }
         await sending.end()
     }
 
@@ -74,7 +74,7 @@ import Testing
         let sending = try await self.sending()
         sending.call.cancel()
         #expect(try await sending.told() == .cancelled)
-        _ = try await sending.raw.next { if case .resourceCancel = $0 { () } else { nil } }
+        _ = try await sending.raw.next { if case .resource(.cancel) = $0 { () } else { nil } }
         await sending.end()
     }
 
@@ -125,7 +125,7 @@ import Testing
 
     @Test func aFaultOfThePeersClosesTheConnection() async throws {
         let sending = try await self.sending()
-        try await sending.raw.send(.resourceAccept(ResourceAccept(id: sending.id, offset: 0, limit: 11)))
+        try await sending.raw.send(.resource(.accept(ResourceAccept(id: sending.id, offset: 0, limit: 11))))
         #expect(try await sending.told() == .protocolViolation)
         await sending.end()
     }
@@ -135,7 +135,7 @@ import Testing
         let sending = try await self.sending()
         sending.alice.node.endStreams()
         #expect(try await sending.told() == .unavailable)
-        _ = try await sending.raw.next { if case .resourceCancel = $0 { () } else { nil } }
+        _ = try await sending.raw.next { if case .resource(.cancel) = $0 { () } else { nil } }
         let late = await #expect(throws: EarshotError.self) {
             try await sending.alice.node.sendResource(to: [sending.raw.id.description], name: "y", size: 10, body: SharedBody())
         }
@@ -160,11 +160,11 @@ import Testing
         let size = EarshotLimits.dataThreshold
         body.bring(String(repeating: "x", count: 1000))
         let call = Task { try await alice.node.sendResource(to: [raw.id.description], name: "x", size: size, body: body) }
-        let id = try await raw.next { if case .resourceOffer(let offer) = $0 { offer.id } else { nil } }
+        let id = try await raw.next { if case .resource(.offer(let offer)) = $0 { offer.id } else { nil } }
         // First over a data connection that neither side dials, and then over this connection, but not at the body's offset.
-        try await raw.send(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 0)))
-        try await raw.send(.resourceAccept(ResourceAccept(id: id, offset: 500, limit: 1500)))
-        let cancel = try await raw.next { if case .resourceCancel(let cancel) = $0 { cancel } else { nil } }
+        try await raw.send(.resource(.accept(ResourceAccept(id: id, offset: 0, limit: 0))))
+        try await raw.send(.resource(.accept(ResourceAccept(id: id, offset: 500, limit: 1500))))
+        let cancel = try await raw.next { if case .resource(.cancel(let cancel)) = $0 { cancel } else { nil } }
         #expect(cancel.id == id)
         let error = await #expect(throws: EarshotError.self) { try await call.value }
         #expect(error?.code == .unavailable)

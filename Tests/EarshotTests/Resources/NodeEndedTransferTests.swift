@@ -20,7 +20,7 @@ import Testing
         try await raw.prove()
         let session = try await raw.join()
         try await raw.send(self.offer(raw, session))
-        #expect(try await raw.resourceAnswer() == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 10)))
+        #expect(try await raw.resourceAnswer() == .resource(.accept(ResourceAccept(id: self.id, offset: 0, limit: 10))))
         return (raw, bob, session)
     }
 
@@ -30,9 +30,9 @@ import Testing
         let hash = try XXH3()
         hash.update(ByteBuffer(bytes: self.bytes))
         try await raw.send(
-            .resourceChunk(ResourceChunk(id: self.id, offset: 0, data: ByteBuffer(bytes: self.bytes))),
-            .resourceEnd(ResourceEnd(id: self.id, algorithm: .xxh3, digest: hash.digest())))
-        #expect(try await raw.resourceAnswer() == .resourceDone(self.id))
+            .resource(.chunk(ResourceChunk(id: self.id, offset: 0, data: ByteBuffer(bytes: self.bytes)))),
+            .resource(.end(ResourceEnd(id: self.id, algorithm: .xxh3, digest: hash.digest()))))
+        #expect(try await raw.resourceAnswer() == .resource(.done(self.id)))
     }
 
     private func delete(from bob: TestNode) async throws {
@@ -47,7 +47,7 @@ import Testing
         try await self.delete(from: bob)
         let second = try await raw.attached(to: bob, in: session)
         try await second.send(self.offer(raw, session))
-        #expect(try await second.resourceAnswer() == .resourceDone(self.id))
+        #expect(try await second.resourceAnswer() == .resource(.done(self.id)))
         #expect(await bob.node.resources() == [])
         await second.close()
         await bob.stop()
@@ -55,12 +55,12 @@ import Testing
         let bob2 = try await TestNode("bob", in: bob.state)
         let third = try await raw.attached(to: bob2, in: session)
         try await third.send(self.offer(raw, session))
-        #expect(try await third.resourceAnswer() == .resourceDone(self.id))
+        #expect(try await third.resourceAnswer() == .resource(.done(self.id)))
         #expect(await bob2.node.resources() == [])
         #expect(try bob2.spoolNames() == [])
         // Another resource with the same name is independent.
         try await third.send(raw.offer("x", size: 10, in: session))
-        guard case .resourceAccept = try await third.resourceAnswer() else { throw EarshotError(.notFound, "not accepted") }
+        guard case .resource(.accept) = try await third.resourceAnswer() else { throw EarshotError(.notFound, "not accepted") }
         await third.close()
         await bob2.stop()
     }
@@ -73,7 +73,7 @@ import Testing
         try await self.delete(from: bob)
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(self.offer(raw, session))
-        guard case .resourceRefuse(let refuse) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
+        guard case .resource(.refuse(let refuse)) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
         #expect(refuse.refusal.code == .cancelled)
         await again.close()
         await bob.stop()
@@ -82,15 +82,15 @@ import Testing
     @Test func aDeletedFailedOneMayBeTriedAgain() async throws {
         let (raw, bob, session) = try await self.offered()
         try await raw.send(
-            .resourceChunk(ResourceChunk(id: self.id, offset: 0, data: ByteBuffer(bytes: self.bytes))),
-            .resourceEnd(ResourceEnd(id: self.id, algorithm: .xxh3, digest: [UInt8](repeating: 0, count: 16))))
-        guard case .resourceRefuse = try await raw.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
+            .resource(.chunk(ResourceChunk(id: self.id, offset: 0, data: ByteBuffer(bytes: self.bytes)))),
+            .resource(.end(ResourceEnd(id: self.id, algorithm: .xxh3, digest: [UInt8](repeating: 0, count: 16)))))
+        guard case .resource(.refuse) = try await raw.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
         try await eventually("it has failed") { try await bob.node.resource(self.id).state == .failed }
         try await self.delete(from: bob)
         await raw.close()
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(self.offer(raw, session))
-        #expect(try await again.resourceAnswer() == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 10)))
+        #expect(try await again.resourceAnswer() == .resource(.accept(ResourceAccept(id: self.id, offset: 0, limit: 10))))
         await again.close()
         await bob.stop()
     }
@@ -116,7 +116,7 @@ import Testing
         await raw.close()
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(self.offer(raw, session))
-        #expect(try await again.resourceAnswer() == .resourceDone(self.id))
+        #expect(try await again.resourceAnswer() == .resource(.done(self.id)))
         await again.close()
         await bob.stop()
     }

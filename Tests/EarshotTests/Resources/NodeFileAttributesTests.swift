@@ -135,7 +135,7 @@ import Testing
         let path = bob.directory + "/run.sh"
         try Self.write(at: path)
         _ = try await bob.node.sendResource(to: [raw.identity.id.description], path: path)
-        let offer = try await raw.next { if case .resourceOffer(let offer) = $0 { offer } else { nil } }
+        let offer = try await raw.next { if case .resource(.offer(let offer)) = $0 { offer } else { nil } }
         #expect(offer.attributes == nil && offer.session == session)
         await raw.close()
         await bob.stop()

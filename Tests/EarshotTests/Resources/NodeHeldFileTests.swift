@@ -39,13 +39,13 @@ import Testing
             ) { row in #expect(row.id == id && row.size == 10) }
         }
         try await self.offered(raw, id)
-        try await raw.send(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: limit)))
-        _ = try await raw.next { if case .resourceChunk(let chunk) = $0, chunk.data.readableBytes == Int(limit) { () } else { nil } }
+        try await raw.send(.resource(.accept(ResourceAccept(id: id, offset: 0, limit: limit))))
+        _ = try await raw.next { if case .resource(.chunk(let chunk)) = $0, chunk.data.readableBytes == Int(limit) { () } else { nil } }
         return Sending(raw: raw, alice: alice, session: session, id: id, call: call)
     }
 
     private func offered(_ raw: RawPeer, _ id: ResourceID) async throws {
-        let offer = try await raw.next { if case .resourceOffer(let offer) = $0 { offer } else { nil } }
+        let offer = try await raw.next { if case .resource(.offer(let offer)) = $0 { offer } else { nil } }
         #expect(offer.id == id && offer.size == 10 && offer.name == "source")
     }
 
@@ -58,13 +58,13 @@ import Testing
         try await self.offered(again, id)
         let hash = try XXH3()
         hash.update(ByteBuffer(string: "0123"))
-        try await again.send(.resourceHave(ResourceHave(id: id, offset: 4, digest: hash.digest())))
-        #expect(try await again.next { if case .resourceFrom(let from) = $0 { from.offset } else { nil } } == 4)
-        try await again.send(.resourceAccept(ResourceAccept(id: id, offset: 4, limit: 10)))
-        let rest = try await again.next { if case .resourceChunk(let chunk) = $0 { String(buffer: chunk.data) } else { nil } }
+        try await again.send(.resource(.have(ResourceHave(id: id, offset: 4, digest: hash.digest()))))
+        #expect(try await again.next { if case .resource(.from(let from)) = $0 { from.offset } else { nil } } == 4)
+        try await again.send(.resource(.accept(ResourceAccept(id: id, offset: 4, limit: 10))))
+        let rest = try await again.next { if case .resource(.chunk(let chunk)) = $0 { String(buffer: chunk.data) } else { nil } }
         #expect(rest == "456789")
-        _ = try await again.next { if case .resourceEnd = $0 { () } else { nil } }
-        try await again.send(.resourceDone(id))
+        _ = try await again.next { if case .resource(.end) = $0 { () } else { nil } }
+        try await again.send(.resource(.done(id)))
         #expect(try await sending.call.value.map(\.state) == [.completed])
         await again.close()
         await alice.stop()
@@ -81,7 +81,7 @@ import Testing
         let row = try await alice.node.resource(id)
         #expect(row.state.isFinal && row.error == .cancelled, "\(row)")
         let again = try await sending.raw.back(to: alice, in: sending.session)
-        let ended = try await again.next { if case .resourceCancel(let cancel) = $0 { cancel.id } else { nil } }
+        let ended = try await again.next { if case .resource(.cancel(let cancel)) = $0 { cancel.id } else { nil } }
         #expect(ended == id)
         await again.close()
         await alice.stop()

@@ -103,7 +103,7 @@ import Testing
             ids.append(.random())
             try await raw.send(raw.offer("x", size: 1, in: session, id: ids[ids.count - 1]))
         }
-        let refusal = { try await raw.next { frame in if case .resourceRefuse(let refuse) = frame { refuse } else { nil } } }
+        let refusal = { try await raw.next { frame in if case .resource(.refuse(let refuse)) = frame { refuse } else { nil } } }
         let tooMany = ResourceID.random()
         try await raw.send(raw.offer("x", size: 1, in: session, id: tooMany))
         let busy = try await refusal()
@@ -212,14 +212,14 @@ import Testing
         try await raw.prove()
         let (session, id) = (try await raw.join(), ResourceID.random())
         try await raw.send(raw.offer("x", size: 3, in: session, id: id))
-        _ = try await raw.next { if case .resourceAccept(let accept) = $0 { accept } else { nil } }
+        _ = try await raw.next { if case .resource(.accept(let accept)) = $0 { accept } else { nil } }
         try "first".write(toFile: "\(place.path)/x", atomically: false, encoding: .utf8)
         let hash = try XXH3()
         hash.update(ByteBuffer(string: "abc"))
         try await raw.send(
-            .resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(string: "abc"))),
-            .resourceEnd(ResourceEnd(id: id, algorithm: .xxh3, digest: hash.digest())))
-        let refusal = try await raw.next { if case .resourceRefuse(let refuse) = $0 { refuse.refusal } else { nil } }
+            .resource(.chunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(string: "abc")))),
+            .resource(.end(ResourceEnd(id: id, algorithm: .xxh3, digest: hash.digest()))))
+        let refusal = try await raw.next { if case .resource(.refuse(let refuse)) = $0 { refuse.refusal } else { nil } }
         #expect(refusal.code == .conflict)
         #expect(try String(contentsOfFile: "\(place.path)/x", encoding: .utf8) == "first")
         #expect(try await self.finished(bob, id).error == .conflict)

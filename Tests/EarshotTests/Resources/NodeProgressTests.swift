@@ -18,7 +18,7 @@ import Testing
             try await raw.prove()
             let (session, id) = (try await raw.join(), ResourceID.random())
             try await raw.send(raw.offer("x", size: 10, in: session, id: id))
-            _ = try await raw.next { if case .resourceAccept(let accept) = $0 { accept } else { nil } }
+            _ = try await raw.next { if case .resource(.accept(let accept)) = $0 { accept } else { nil } }
             result = .success(try await body(raw, bob, id))
         } catch {
             result = .failure(error)
@@ -29,7 +29,7 @@ import Testing
     }
 
     private func cancel(_ raw: RawPeer, _ id: ResourceID, at bob: TestNode) async throws {
-        try await raw.send(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
+        try await raw.send(.resource(.cancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled)))))
         try await bob.event { if case .resourceFinished(let row) = $0, row.id == id { () } else { nil } }
     }
 

@@ -7,15 +7,15 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct NodeResourceLimitTests {
     private func refusal(_ raw: RawPeer) async throws -> ResourceRefuse {
-        try await raw.next { if case .resourceRefuse(let refuse) = $0 { refuse } else { nil } }
+        try await raw.next { if case .resource(.refuse(let refuse)) = $0 { refuse } else { nil } }
     }
 
     private func accepted(_ raw: RawPeer) async throws -> ResourceAccept {
-        try await raw.next { if case .resourceAccept(let accept) = $0 { accept } else { nil } }
+        try await raw.next { if case .resource(.accept(let accept)) = $0 { accept } else { nil } }
     }
 
     private func chunk(_ id: ResourceID, _ offset: UInt64, _ data: ByteBuffer) -> Frame {
-        .resourceChunk(ResourceChunk(id: id, offset: offset, data: data))
+        .resource(.chunk(ResourceChunk(id: id, offset: offset, data: data)))
     }
 
     /// Offers a file of 10 bytes, which is accepted, and sends 3 of them.
@@ -103,7 +103,7 @@ import Testing
         _ = try await self.accepted(raw)
         try await raw.send(
             self.chunk(id, 0, ByteBuffer(string: "abc")),
-            .resourceEnd(ResourceEnd(id: id, algorithm: .xxh3, digest: [UInt8](repeating: 0, count: 16))))
+            .resource(.end(ResourceEnd(id: id, algorithm: .xxh3, digest: [UInt8](repeating: 0, count: 16)))))
         #expect(try await self.refusal(raw).refusal.code == .digestMismatch)
         let row = try await self.finished(bob)
         #expect(row.state == .failed)
@@ -140,7 +140,7 @@ import Testing
     @Test func cancellingByTheSender() async throws {
         let (raw, bob, session) = try await RawPeer.joined()
         let id = try await self.begun(raw, session)
-        try await raw.send(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
+        try await raw.send(.resource(.cancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled)))))
         #expect(try await self.finished(bob).state == .cancelled)
         try await self.expectEmptySpool(bob)
         await self.end(raw, bob)
@@ -153,7 +153,7 @@ import Testing
         #expect(try await bob.node.removeResource(id)?.state == .cancelled)
         let told = try await raw.next { frame -> WireErrorCode? in
             switch frame {
-            case .resourceCancel(let cancel), .resourceRefuse(let cancel): cancel.id == id ? cancel.refusal.code : nil
+            case .resource(.cancel(let cancel)), .resource(.refuse(let cancel)): cancel.id == id ? cancel.refusal.code : nil
             default: nil
             }
         }
@@ -179,8 +179,8 @@ import Testing
             try FrameEncoder.encode(self.chunk(id, offset, byte), into: &buffer)
         }
         try await raw.channel.writeAndFlush(buffer)
-        try await raw.send(.resourceEnd(ResourceEnd(id: id, algorithm: .xxh3, digest: hash.digest())))
-        #expect(try await raw.next { if case .resourceDone(let done) = $0 { done } else { nil } } == id)
+        try await raw.send(.resource(.end(ResourceEnd(id: id, algorithm: .xxh3, digest: hash.digest()))))
+        #expect(try await raw.next { if case .resource(.done(let done)) = $0 { done } else { nil } } == id)
         #expect(try await bob.node.resource(id).state == .completed)
         await self.end(raw, bob)
     }

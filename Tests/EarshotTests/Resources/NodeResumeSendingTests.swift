@@ -16,11 +16,11 @@ import Testing
     }
 
     private func offer(_ raw: RawPeer) async throws -> ResourceOffer {
-        try await raw.next { if case .resourceOffer(let offer) = $0 { offer } else { nil } }
+        try await raw.next { if case .resource(.offer(let offer)) = $0 { offer } else { nil } }
     }
 
     private func from(_ raw: RawPeer) async throws -> UInt64 {
-        try await raw.next { if case .resourceFrom(let from) = $0 { from.offset } else { nil } }
+        try await raw.next { if case .resource(.from(let from)) = $0 { from.offset } else { nil } }
     }
 
     private func digest(_ text: String) throws -> [UInt8] {
@@ -31,11 +31,11 @@ import Testing
 
     /// Returns the bytes from `offset` up to `size`, and the digest at the end.
     private func receive(_ id: ResourceID, _ offset: UInt64, _ size: UInt64, _ raw: RawPeer) async throws -> (String, ResourceEnd) {
-        try await raw.send(.resourceAccept(ResourceAccept(id: id, offset: offset, limit: size)))
+        try await raw.send(.resource(.accept(ResourceAccept(id: id, offset: offset, limit: size))))
         var text = ByteBuffer()
         let end = try await raw.next { frame -> ResourceEnd? in
-            if case .resourceChunk(let chunk) = frame { text.writeImmutableBuffer(chunk.data) }
-            if case .resourceEnd(let end) = frame { return end }
+            if case .resource(.chunk(let chunk)) = frame { text.writeImmutableBuffer(chunk.data) }
+            if case .resource(.end(let end)) = frame { return end }
             return nil
         }
         return (String(buffer: text), end)
@@ -45,8 +45,8 @@ import Testing
     private func interrupted(_ raw: RawPeer, _ alice: TestNode, path: String) async throws -> ResourceID {
         let row = try #require(try await alice.node.sendResource(to: [raw.id.description], path: path).first)
         #expect(try await self.offer(raw).id == row.id)
-        try await raw.send(.resourceAccept(ResourceAccept(id: row.id, offset: 0, limit: 4)))
-        _ = try await raw.next { if case .resourceChunk(let chunk) = $0, chunk.data.readableBytes == 4 { () } else { nil } }
+        try await raw.send(.resource(.accept(ResourceAccept(id: row.id, offset: 0, limit: 4))))
+        _ = try await raw.next { if case .resource(.chunk(let chunk)) = $0, chunk.data.readableBytes == 4 { () } else { nil } }
         await raw.close()
         try await eventually("it is paused") { try await alice.node.resource(row.id).state == .paused }
         return row.id
@@ -62,12 +62,12 @@ import Testing
         let again = try await raw.back(to: alice2, in: session)
         let offer = try await self.offer(again)
         #expect(offer.id == id && offer.size == 10 && offer.name == "source")
-        try await again.send(.resourceHave(ResourceHave(id: id, offset: 4, digest: try self.digest("0123"))))
+        try await again.send(.resource(.have(ResourceHave(id: id, offset: 4, digest: try self.digest("0123")))))
         #expect(try await self.from(again) == 4)
         let (text, end) = try await self.receive(id, 4, 10, again)
         #expect(text == "456789")
         #expect(end.digest == (try self.digest("0123456789")))
-        try await again.send(.resourceDone(id))
+        try await again.send(.resource(.done(id)))
         try await eventually("it is complete") { try await alice2.node.resource(id).state == .completed }
         #expect(try await alice2.node.resource(id).transferred == 10)
         await again.close()
@@ -79,7 +79,7 @@ import Testing
         let id = try await self.interrupted(raw, alice, path: try self.write("0123456789", at: alice))
         let again = try await raw.back(to: alice, in: session)
         _ = try await self.offer(again)
-        try await again.send(.resourceHave(ResourceHave(id: id, offset: 4, digest: try self.digest("012x"))))
+        try await again.send(.resource(.have(ResourceHave(id: id, offset: 4, digest: try self.digest("012x")))))
         #expect(try await self.from(again) == 0)
         let (text, end) = try await self.receive(id, 0, 10, again)
         #expect(text == "0123456789")
@@ -98,7 +98,7 @@ import Testing
         let again = try await raw.back(to: alice, in: session)
         #expect(try await self.offer(again).size == UInt64(changed.utf8.count))
         // The beginning is the same, but a receiver must not have to rely on that.
-        try await again.send(.resourceHave(ResourceHave(id: id, offset: 4, digest: try self.digest("0123"))))
+        try await again.send(.resource(.have(ResourceHave(id: id, offset: 4, digest: try self.digest("0123")))))
         #expect(try await self.from(again) == 0)
         let (text, end) = try await self.receive(id, 0, UInt64(changed.utf8.count), again)
         #expect(text == changed)
@@ -116,7 +116,7 @@ import Testing
         let again = try await raw.back(to: alice, in: session)
         // The receiver is told, so that it drops its bytes.
         #expect(try await self.offer(again).id == id)
-        let told = try await again.next { if case .resourceCancel(let cancel) = $0 { cancel } else { nil } }
+        let told = try await again.next { if case .resource(.cancel(let cancel)) = $0 { cancel } else { nil } }
         #expect(told.id == id && told.refusal.code == .unavailable)
         #expect(try await alice.node.resource(id).error == .invalidSource)
         await again.close()
@@ -128,7 +128,7 @@ import Testing
         let id = try await self.interrupted(raw, alice, path: try self.write("0123456789", at: alice))
         let again = try await raw.back(to: alice, in: session)
         _ = try await self.offer(again)
-        try await again.send(.resourceDone(id))
+        try await again.send(.resource(.done(id)))
         try await eventually("it is complete") { try await alice.node.resource(id).state == .completed }
         await again.close()
         await alice.stop()
@@ -143,7 +143,7 @@ import Testing
         let alice2 = try await TestNode("alice", in: alice.state)
         let again = try await raw.back(to: alice2, in: session)
         #expect(try await self.offer(again).id == id)
-        let told = try await again.next { if case .resourceCancel(let cancel) = $0 { cancel } else { nil } }
+        let told = try await again.next { if case .resource(.cancel(let cancel)) = $0 { cancel } else { nil } }
         #expect(told.id == id && told.refusal.code == .cancelled)
         await again.close()
         let third = try await raw.back(to: alice2, in: session)
@@ -161,14 +161,14 @@ import Testing
             try await alice.node.sendResource(to: [raw.id.description], name: "x", size: 10, body: stream)
         }
         let id = try await self.offer(raw).id
-        try await raw.send(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 4)))
-        _ = try await raw.next { if case .resourceChunk = $0 { () } else { nil } }
+        try await raw.send(.resource(.accept(ResourceAccept(id: id, offset: 0, limit: 4))))
+        _ = try await raw.next { if case .resource(.chunk) = $0 { () } else { nil } }
         await raw.close()
         let error = await #expect(throws: EarshotError.self) { try await sending.value }
         #expect(error?.code == .unavailable)
         let again = try await raw.back(to: alice, in: session)
         #expect(try await self.offer(again).id == id)
-        let told = try await again.next { if case .resourceCancel(let cancel) = $0 { cancel } else { nil } }
+        let told = try await again.next { if case .resource(.cancel(let cancel)) = $0 { cancel } else { nil } }
         #expect(told.id == id)
         await again.close()
         await alice.stop()
@@ -185,7 +185,7 @@ import Testing
         try await raw.roundTrip()
         #expect(await alice.node.jobs(to: raw.id) == EarshotLimits.outgoingTransfers)
         // The next transfer has its turn when one has ended.
-        try await raw.send(.resourceRefuse(ResourceRefuse(id: ids[3], refusal: Refusal(code: .declined))))
+        try await raw.send(.resource(.refuse(ResourceRefuse(id: ids[3], refusal: Refusal(code: .declined)))))
         #expect(try await self.offer(raw).id == ids.last)
         await raw.close()
         await alice.stop()
@@ -211,7 +211,7 @@ import Testing
             let (text, end) = try await self.receive(row.id, 0, 10, other)
             #expect(text == "0123456789")
             #expect(end.digest == (try self.digest("0123456789")))
-            try await other.send(.resourceDone(row.id))
+            try await other.send(.resource(.done(row.id)))
         }
         _ = try self.write("0123456789abc", at: alice)
         let again = try await raw.back(to: alice, in: session)

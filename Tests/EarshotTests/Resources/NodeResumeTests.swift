@@ -14,7 +14,7 @@ import Testing
     private let id = ResourceID.random()
 
     private func chunk(_ range: Range<Int>) -> Frame {
-        .resourceChunk(ResourceChunk(id: self.id, offset: UInt64(range.lowerBound), data: ByteBuffer(bytes: self.bytes[range])))
+        .resource(.chunk(ResourceChunk(id: self.id, offset: UInt64(range.lowerBound), data: ByteBuffer(bytes: self.bytes[range]))))
     }
 
     private func digest(_ count: Int) throws -> [UInt8] {
@@ -23,12 +23,12 @@ import Testing
         return hash.digest()
     }
 
-    private func end() throws -> Frame { .resourceEnd(ResourceEnd(id: self.id, algorithm: .xxh3, digest: try self.digest(10))) }
+    private func end() throws -> Frame { .resource(.end(ResourceEnd(id: self.id, algorithm: .xxh3, digest: try self.digest(10)))) }
 
     /// Offers ten bytes, sends four, which are written, and loses the connection.
     private func interrupted(_ raw: RawPeer, _ bob: TestNode, _ session: SessionID) async throws {
         try await raw.send(raw.offer("x", size: 10, in: session, id: self.id))
-        #expect(try await raw.resourceAnswer() == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 10)))
+        #expect(try await raw.resourceAnswer() == .resource(.accept(ResourceAccept(id: self.id, offset: 0, limit: 10))))
         try await raw.send(self.chunk(0..<4))
         try await eventually("four bytes are written") { try await bob.node.resource(self.id).transferred == 4 }
         await raw.close()
@@ -44,13 +44,13 @@ import Testing
     }
 
     private var have: Frame {
-        get throws { .resourceHave(ResourceHave(id: self.id, offset: 4, digest: try self.digest(4))) }
+        get throws { .resource(.have(ResourceHave(id: self.id, offset: 4, digest: try self.digest(4)))) }
     }
 
     private func finish(_ raw: RawPeer, _ bob: TestNode, from offset: Int) async throws {
-        #expect(try await raw.resourceAnswer() == .resourceAccept(ResourceAccept(id: self.id, offset: UInt64(offset), limit: 10)))
+        #expect(try await raw.resourceAnswer() == .resource(.accept(ResourceAccept(id: self.id, offset: UInt64(offset), limit: 10))))
         try await raw.send(self.chunk(offset..<10), self.end())
-        #expect(try await raw.resourceAnswer() == .resourceDone(self.id))
+        #expect(try await raw.resourceAnswer() == .resource(.done(self.id)))
         let row = try await bob.node.resource(self.id)
         #expect(row.state == .completed && row.transferred == 10)
         #expect(row.digest == "xxh3:" + (try self.digest(10)).hexadecimal)
@@ -65,7 +65,7 @@ import Testing
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
         #expect(try await again.resourceAnswer() == self.have)
-        try await again.send(.resourceFrom(ResourceFrom(id: self.id, offset: 4)))
+        try await again.send(.resource(.from(ResourceFrom(id: self.id, offset: 4))))
         try await self.finish(again, bob, from: 4)
         await again.close()
         await bob.stop()
@@ -88,7 +88,7 @@ import Testing
         let third = try await raw.attached(to: bob2, in: session)
         try await third.send(raw.offer("x", size: 10, in: session, id: self.id))
         #expect(try await third.resourceAnswer() == self.have)
-        try await third.send(.resourceFrom(ResourceFrom(id: self.id, offset: 4)))
+        try await third.send(.resource(.from(ResourceFrom(id: self.id, offset: 4))))
         try await self.finish(third, bob2, from: 4)
         await third.close()
         await bob2.stop()
@@ -112,7 +112,7 @@ import Testing
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
         #expect(try await again.resourceAnswer() == self.have)
-        try await again.send(.resourceFrom(ResourceFrom(id: self.id, offset: 0)))
+        try await again.send(.resource(.from(ResourceFrom(id: self.id, offset: 0))))
         try await self.finish(again, bob, from: 0)
         await again.close()
         await bob.stop()
@@ -123,7 +123,7 @@ import Testing
         try await self.interrupted(raw, bob, session)
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 12, in: session, id: self.id))
-        #expect(try await again.resourceAnswer() == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 12)))
+        #expect(try await again.resourceAnswer() == .resource(.accept(ResourceAccept(id: self.id, offset: 0, limit: 12))))
         #expect(try await bob.node.resource(self.id).size == 12)
         #expect(await bob.node.spool.heldBytes() == fileRoom(12))
         await again.close()
@@ -135,15 +135,15 @@ import Testing
         try await raw.send(raw.offer("x", size: 10, in: session, id: self.id))
         _ = try await raw.resourceAnswer()
         try await raw.send(self.chunk(0..<10), self.end())
-        #expect(try await raw.resourceAnswer() == .resourceDone(self.id))
+        #expect(try await raw.resourceAnswer() == .resource(.done(self.id)))
         await raw.close()
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
-        #expect(try await again.resourceAnswer() == .resourceDone(self.id))
+        #expect(try await again.resourceAnswer() == .resource(.done(self.id)))
         // Under another name, it is a different resource, and the id is already in use.
         let other = try await raw.attached(to: bob, in: session)
         try await other.send(raw.offer("y", size: 10, in: session, id: self.id))
-        guard case .resourceRefuse(let refuse) = try await other.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
+        guard case .resource(.refuse(let refuse)) = try await other.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
         #expect(refuse.refusal.code == .conflict)
         await other.close()
         await bob.stop()
@@ -156,7 +156,7 @@ import Testing
         try await eventually("nothing is left") { try await bob.node.spool.heldBytes() == 0 && bob.spoolNames() == [] }
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
-        guard case .resourceRefuse(let refuse) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
+        guard case .resource(.refuse(let refuse)) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
         #expect(refuse.refusal.code == .cancelled)
         await again.close()
         await bob.stop()
@@ -168,7 +168,7 @@ import Testing
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(
             raw.offer("x", size: 10, in: session, id: self.id),
-            .resourceCancel(ResourceRefuse(id: self.id, refusal: Refusal(code: .cancelled))))
+            .resource(.cancel(ResourceRefuse(id: self.id, refusal: Refusal(code: .cancelled)))))
         try await eventually("it is cancelled and gone") {
             try await bob.node.resource(self.id).state == .cancelled && bob.spoolNames() == []
         }
@@ -193,7 +193,7 @@ import Testing
         try await self.interrupted(raw, bob, session)
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("y", size: 6, in: session))
-        guard case .resourceRefuse(let refuse) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
+        guard case .resource(.refuse(let refuse)) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
         #expect(refuse.refusal.code == .noSpace)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
         #expect(try await again.resourceAnswer() == self.have)

@@ -13,10 +13,10 @@ extension Frame {
     /// The resource of the frame.
     var resource: ResourceID? {
         switch self {
-        case .resourceOffer(let offer): offer.id
-        case .resourceAccept(let accept): accept.id
-        case .resourceRefuse(let refuse), .resourceCancel(let refuse): refuse.id
-        case .resourceDone(let id): id
+        case .resource(.offer(let offer)): offer.id
+        case .resource(.accept(let accept)): accept.id
+        case .resource(.refuse(let refuse)), .resource(.cancel(let refuse)): refuse.id
+        case .resource(.done(let id)): id
         default: nil
         }
     }
@@ -44,8 +44,8 @@ extension Frame {
     private func isAccepted(_ raw: RawPeer, _ session: SessionID, size: UInt64, id: ResourceID = .random()) async throws -> Bool {
         try await raw.send(raw.offer("x", size: size, in: session, id: id))
         switch try await raw.resourceAnswer() {
-        case .resourceAccept: return true
-        case .resourceRefuse(let refuse):
+        case .resource(.accept): return true
+        case .resource(.refuse(let refuse)):
             #expect(refuse.refusal.code == .noSpace)
             #expect(refuse.refusal.explanation.contains("of one peer may hold"), "\(refuse.refusal.explanation)")
             return false
@@ -91,7 +91,7 @@ extension Frame {
         // After reconnecting, the sender is told that there is no room for the remainder.
         let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: size, in: session, id: id))
-        guard case .resourceRefuse(let refuse) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
+        guard case .resource(.refuse(let refuse)) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
         #expect(refuse.refusal.code == .noSpace)
         await again.close()
         await bob.stop()
@@ -118,14 +118,14 @@ extension Frame {
         let size = try list.withUnsafeBytes { header in
             try TreeManifest.lengths(header: UnsafeRawBufferPointer(rebasing: header.prefix(TreeLimits.headerLength))).stream
         }
-        return .resourceOffer(ResourceOffer(session: session, id: id, kind: .directory, size: size, name: "tr"))
+        return .resource(.offer(ResourceOffer(session: session, id: id, kind: .directory, size: size, name: "tr")))
     }
 
     private func send(_ list: [UInt8], _ raw: RawPeer, _ id: ResourceID, from start: Int = 0) async throws {
         var offset = start
         while offset < list.count {
             let data = ByteBuffer(bytes: list[offset..<min(list.count, offset + WireLimits.chunkData)])
-            try await raw.send(.resourceChunk(ResourceChunk(id: id, offset: UInt64(offset), data: data)))
+            try await raw.send(.resource(.chunk(ResourceChunk(id: id, offset: UInt64(offset), data: data))))
             offset += data.readableBytes
         }
     }
@@ -139,10 +139,10 @@ extension Frame {
         let ids = (0..<EarshotLimits.incomingTransfers).map { _ in ResourceID.random() }
         for id in ids { try await raw.send(try self.offer(list, in: session, id)) }
         for (number, id) in ids.enumerated() {
-            guard case .resourceAccept(let accept) = try await raw.resourceAnswer() else { throw EarshotError(.notFound, "not taken") }
+            guard case .resource(.accept(let accept)) = try await raw.resourceAnswer() else { throw EarshotError(.notFound, "not taken") }
             #expect(accept.id == id)
             // One byte before the end of the list, no other peer has a turn.
-            try await raw.send(.resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(bytes: list.dropLast()))))
+            try await raw.send(.resource(.chunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(bytes: list.dropLast())))))
             try await eventually("it is written") { try await bob.node.resource(id).transferred == UInt64(list.count - 1) }
             for later in ids[(number + 1)...] { #expect(try await bob.node.resource(later).state == .offered) }
             try await self.send(list, raw, id, from: list.count - 1)
@@ -159,7 +159,9 @@ extension Frame {
         for id in ids { try await again.send(try self.offer(list, in: session, id)) }
         var back: Set<ResourceID> = []
         for _ in ids {
-            guard case .resourceHave(let have) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "nothing was kept") }
+            guard case .resource(.have(let have)) = try await again.resourceAnswer() else {
+                throw EarshotError(.notFound, "nothing was kept")
+            }
             #expect(have.offset == UInt64(list.count))
             back.insert(have.id)
         }
@@ -183,7 +185,7 @@ extension Frame {
         if isLong {
             try await raw.roundTrip()
             #expect(try await bob.node.resource(second).state == .offered)
-            try await raw.send(.resourceCancel(ResourceRefuse(id: first, refusal: Refusal(code: .cancelled))))
+            try await raw.send(.resource(.cancel(ResourceRefuse(id: first, refusal: Refusal(code: .cancelled)))))
         }
         #expect(try await raw.resourceAnswer().resource == second)
         await raw.close()
@@ -223,8 +225,8 @@ extension Frame {
             _ = try await bob.node.sendResource(to: [raw.id.description], path: "\(bob.directory)/\(name)")
         }
         var ids: [ResourceID] = []
-        for _ in 0..<2 { ids.append(try await raw.next { if case .resourceOffer(let offer) = $0 { offer.id } else { nil } }) }
-        try await raw.send(.resourceAccept(ResourceAccept(id: ids[0], offset: 0, limit: 1)))
+        for _ in 0..<2 { ids.append(try await raw.next { if case .resource(.offer(let offer)) = $0 { offer.id } else { nil } }) }
+        try await raw.send(.resource(.accept(ResourceAccept(id: ids[0], offset: 0, limit: 1))))
         try await eventually("the first moves") { try await bob.node.resource(ids[0]).transferred == 1 }
         let step = EarshotLimits.resourceStallTime
         var limit: UInt64 = 1
@@ -233,12 +235,12 @@ extension Frame {
             await loop.advanceTime(by: TimeAmount(step))
             time += step
             limit += 1
-            try await raw.send(.resourceAccept(ResourceAccept(id: ids[0], offset: 0, limit: limit)))
+            try await raw.send(.resource(.accept(ResourceAccept(id: ids[0], offset: 0, limit: limit))))
             try await eventually("it moves") { try await bob.node.resource(ids[0]).transferred == limit }
         }
         #expect(try await bob.node.resource(ids[1]).state == .offered)
         // The first one ends, and the second waits for its answer for the full time again.
-        try await raw.send(.resourceRefuse(ResourceRefuse(id: ids[0], refusal: Refusal(code: .declined))))
+        try await raw.send(.resource(.refuse(ResourceRefuse(id: ids[0], refusal: Refusal(code: .declined)))))
         try await eventually("the first is over") { try await bob.node.resource(ids[0]).state.isFinal }
         // The full time starts when the first has been removed, for which there is no event.
         try await eventually("the second is, too") {

@@ -13,14 +13,14 @@ import Testing
     private func refusal(_ raw: RawPeer) async throws -> ResourceRefuse {
         try await raw.next { frame in
             switch frame {
-            case .resourceRefuse(let refuse), .resourceCancel(let refuse): refuse
+            case .resource(.refuse(let refuse)), .resource(.cancel(let refuse)): refuse
             default: nil
             }
         }
     }
 
     private func accepted(_ raw: RawPeer) async throws {
-        _ = try await raw.next { if case .resourceAccept(let accept) = $0 { accept } else { nil } }
+        _ = try await raw.next { if case .resource(.accept(let accept)) = $0 { accept } else { nil } }
     }
 
     private func end(_ raw: RawPeer, _ node: TestNode) async {
@@ -59,7 +59,8 @@ import Testing
         for _ in 0..<EarshotLimits.incomingMovers {
             let id = ResourceID.random()
             try await raw.send(
-                raw.offer("x", size: 1, in: session, id: id), .resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
+                raw.offer("x", size: 1, in: session, id: id), .resource(.cancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
+            )
         }
         try await raw.roundTrip()
         #expect(await bob.node.core.transfers.count(of: raw.id, .incomingMover) == EarshotLimits.incomingMovers)

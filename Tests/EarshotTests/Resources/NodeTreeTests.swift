@@ -25,18 +25,19 @@ import Testing
     }
 
     private func offer(_ session: SessionID, id: ResourceID? = nil) -> Frame {
-        .resourceOffer(
-            ResourceOffer(session: session, id: id ?? self.id, kind: .directory, size: UInt64(self.bytes.readableBytes), name: "tr"))
+        .resource(
+            .offer(
+                ResourceOffer(session: session, id: id ?? self.id, kind: .directory, size: UInt64(self.bytes.readableBytes), name: "tr")))
     }
 
     private func refusal(_ raw: RawPeer) async throws -> Refusal {
-        guard case .resourceRefuse(let refuse) = try await raw.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
+        guard case .resource(.refuse(let refuse)) = try await raw.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
         return refuse.refusal
     }
 
     private func chunk(_ range: Range<Int>, id: ResourceID? = nil) throws -> Frame {
         let data = try #require(self.bytes.getSlice(at: range.lowerBound, length: range.count))
-        return .resourceChunk(ResourceChunk(id: id ?? self.id, offset: UInt64(range.lowerBound), data: data))
+        return .resource(.chunk(ResourceChunk(id: id ?? self.id, offset: UInt64(range.lowerBound), data: data)))
     }
 
     private func digest(_ count: Int) throws -> [UInt8] {
@@ -48,12 +49,12 @@ import Testing
     private func rest(from offset: Int, id: ResourceID? = nil) throws -> [Frame] {
         [
             try self.chunk(offset..<self.bytes.readableBytes, id: id),
-            .resourceEnd(ResourceEnd(id: id ?? self.id, algorithm: .xxh3, digest: try self.digest(self.bytes.readableBytes))),
+            .resource(.end(ResourceEnd(id: id ?? self.id, algorithm: .xxh3, digest: try self.digest(self.bytes.readableBytes)))),
         ]
     }
 
     private func accept(from offset: Int) -> Frame {
-        .resourceAccept(ResourceAccept(id: self.id, offset: UInt64(offset), limit: UInt64(self.bytes.readableBytes)))
+        .resource(.accept(ResourceAccept(id: self.id, offset: UInt64(offset), limit: UInt64(self.bytes.readableBytes))))
     }
 
     /// Sends the whole tree, on a connection on which it was not offered yet.
@@ -61,7 +62,7 @@ import Testing
         let id = ResourceID.random()
         try await raw.send(self.offer(session, id: id))
         let first = try await raw.resourceAnswer()
-        guard case .resourceAccept = first else { return first }
+        guard case .resource(.accept) = first else { return first }
         for frame in try self.rest(from: 0, id: id) { try await raw.send(frame) }
         return try await raw.resourceAnswer()
     }
@@ -92,14 +93,14 @@ import Testing
         }
         let again = try await raw.attached(to: bob2, in: session)
         try await again.send(self.offer(session))
-        guard case .resourceHave(let have) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "nothing was kept") }
+        guard case .resource(.have(let have)) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "nothing was kept") }
         let held = Int(have.offset)
         #expect(held > 0 && held <= part)
         #expect(have.digest == (try self.digest(held)))
-        try await again.send(.resourceFrom(ResourceFrom(id: self.id, offset: have.offset)))
+        try await again.send(.resource(.from(ResourceFrom(id: self.id, offset: have.offset))))
         #expect(try await again.resourceAnswer() == self.accept(from: held))
         for frame in try self.rest(from: held) { try await again.send(frame) }
-        #expect(try await again.resourceAnswer() == .resourceDone(self.id))
+        #expect(try await again.resourceAnswer() == .resource(.done(self.id)))
         try self.expectEqual("\(received.path)/tr")
         #expect(try bob2.spoolNames() == [])
         await again.close()
@@ -111,7 +112,7 @@ import Testing
         let size = UInt64(self.bytes.readableBytes)
         let (raw, bob, session) = try await RawPeer.joined { $0.quota = hasRoom ? 4 * 200_000 : 4 * DiskBlocks(size: 4096).tree(size) - 1 }
         if hasRoom {
-            guard case .resourceDone = try await self.deliver(raw, session) else { throw EarshotError(.notFound, "not taken") }
+            guard case .resource(.done) = try await self.deliver(raw, session) else { throw EarshotError(.notFound, "not taken") }
         }
         // Before its first byte.
         if hasRoom { try await bob.reconfigure { $0.quota = 4 * DiskBlocks(size: 4096).tree(size) - 1 } }
@@ -142,7 +143,7 @@ import Testing
         try await raw.send(self.chunk(0..<length, id: second))
         #expect(try await self.refusal(raw).code == .noSpace)
         for frame in try self.rest(from: length, id: first) { try await raw.send(frame) }
-        #expect(try await raw.resourceAnswer() == .resourceDone(first))
+        #expect(try await raw.resourceAnswer() == .resource(.done(first)))
         #expect(await bob.node.spool.heldBytes() == room)
         // The session continues, and the declared size of the second one is available.
         try await raw.roundTrip()
@@ -164,15 +165,15 @@ import Testing
         let old = "\(received.path)/tr/old"
         switch policy {
         case .rename:
-            guard case .resourceDone = end else { throw EarshotError(.notFound, "not taken") }
+            guard case .resource(.done) = end else { throw EarshotError(.notFound, "not taken") }
             try self.expectEqual("\(received.path)/tr (2)")
             #expect(try received.names("") == ["tr", "tr (2)"] && files.fileExists(atPath: old))
         case .overwrite:
-            guard case .resourceDone = end else { throw EarshotError(.notFound, "not taken") }
+            guard case .resource(.done) = end else { throw EarshotError(.notFound, "not taken") }
             try self.expectEqual("\(received.path)/tr")
             #expect(try received.names("") == ["tr"] && !files.fileExists(atPath: old), "replaced as a whole, not merged")
         case .skip:
-            guard case .resourceRefuse(let refuse) = end else { throw EarshotError(.notFound, "not refused") }
+            guard case .resource(.refuse(let refuse)) = end else { throw EarshotError(.notFound, "not refused") }
             #expect(refuse.refusal.code == .conflict)
             #expect(try received.names("") == ["tr"] && files.fileExists(atPath: old))
         }
@@ -188,12 +189,12 @@ import Testing
         try await raw.send(self.offer(session))
         #expect(try await raw.resourceAnswer() == self.accept(from: 0))
         let junk = ByteBuffer(repeating: 0x41, count: self.bytes.readableBytes)
-        try await raw.send(.resourceChunk(ResourceChunk(id: self.id, offset: 0, data: junk)))
+        try await raw.send(.resource(.chunk(ResourceChunk(id: self.id, offset: 0, data: junk))))
         #expect(try await self.refusal(raw).code == .protocolViolation)
         try await eventually("nothing is left") { try await bob.node.spool.heldBytes() == 0 && bob.spoolNames() == [] }
         #expect(try received.names("") == [])
         // The sender loses the transfer, but not the session.
-        guard case .resourceDone = try await self.deliver(raw, session) else { throw EarshotError(.notFound, "not taken") }
+        guard case .resource(.done) = try await self.deliver(raw, session) else { throw EarshotError(.notFound, "not taken") }
         await raw.close()
         await bob.stop()
     }

@@ -51,7 +51,7 @@ private struct BusyDisk {
     }
 
     private static func cancel(_ id: ResourceID) -> Frame {
-        .resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled, explanation: "")))
+        .resource(.cancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled, explanation: ""))))
     }
 
     @Test func offersAndCancels() async throws {
@@ -94,10 +94,10 @@ private struct BusyDisk {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let (raw, session) = try await self.member(of: bob)
         let ids = (0..<EarshotLimits.waitingStreams).map { _ in StreamID.random() }
-        for id in ids { try await raw.send(.streamOpen(StreamOpen(session: session, id: id, name: try StreamName("x")))) }
+        for id in ids { try await raw.send(.stream(.open(StreamOpen(session: session, id: id, name: try StreamName("x"))))) }
         try await raw.roundTrip()
         #expect(await bob.charged(to: raw.id) == EarshotLimits.waitingStreams * EarshotLimits.waitCharge)
-        for id in ids { try await raw.send(.streamAbort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled)))) }
+        for id in ids { try await raw.send(.stream(.abort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled))))) }
         try await eventually("all is given back") { await bob.charged(to: raw.id) == 0 }
         await raw.close()
         await bob.stop()

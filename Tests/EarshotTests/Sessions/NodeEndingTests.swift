@@ -11,7 +11,7 @@ import Testing
 /// The effects of the end of a session, a connection, or the trust in a peer.
 @Suite(.timeLimit(.minutes(10))) struct NodeEndingTests {
     private func open(_ session: SessionID) throws -> Frame {
-        .streamOpen(StreamOpen(session: session, id: .random(), name: try StreamName("x")))
+        .stream(.open(StreamOpen(session: session, id: .random(), name: try StreamName("x"))))
     }
 
     /// Repeated sessions on one connection, each with as many open items as allowed. Every session works like the first.
@@ -23,7 +23,7 @@ import Testing
         for round in 0..<10 {
             for _ in 0..<EarshotLimits.incomingTransfers { try await raw.send(raw.offer("f", size: 10, in: session)) }
             for _ in 0..<EarshotLimits.incomingTransfers {
-                guard case .resourceAccept = try await raw.resourceAnswer() else {
+                guard case .resource(.accept) = try await raw.resourceAnswer() else {
                     Issue.record("refused in round \(round)")
                     return
                 }
@@ -86,7 +86,7 @@ import Testing
             let id = ResourceID.random()
             try FrameEncoder.encode(raw.offer("f", size: 10, in: session, id: id), into: &bytes)
             let refusal = Refusal(code: .cancelled, explanation: "")
-            try FrameEncoder.encode(.resourceCancel(ResourceRefuse(id: id, refusal: refusal)), into: &bytes)
+            try FrameEncoder.encode(.resource(.cancel(ResourceRefuse(id: id, refusal: refusal))), into: &bytes)
         }
         try await raw.channel.writeAndFlush(bytes)
         try await raw.roundTrip()
@@ -101,7 +101,7 @@ import Testing
         let late = ResourceID.random()
         try await raw.send(raw.offer("f", size: 10, in: session, id: late))
         let refused = try await raw.next { frame -> ResourceRefuse? in
-            if case .resourceRefuse(let refuse) = frame, refuse.id == late { refuse } else { nil }
+            if case .resource(.refuse(let refuse)) = frame, refuse.id == late { refuse } else { nil }
         }
         #expect(refused.refusal.code == .busy)
         await bob.node.forgetVainOffers(of: raw.id)
@@ -119,8 +119,8 @@ import Testing
         var bytes = ByteBuffer()
         for _ in 0..<5000 {
             let id = StreamID.random()
-            try FrameEncoder.encode(.streamOpen(StreamOpen(session: session, id: id, name: try StreamName("x"))), into: &bytes)
-            try FrameEncoder.encode(.streamAbort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled))), into: &bytes)
+            try FrameEncoder.encode(.stream(.open(StreamOpen(session: session, id: id, name: try StreamName("x")))), into: &bytes)
+            try FrameEncoder.encode(.stream(.abort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled)))), into: &bytes)
         }
         try await raw.channel.writeAndFlush(bytes)
         try await raw.roundTrip()

@@ -33,11 +33,11 @@ import Testing
         }
 
         func calledBack() async throws -> UInt64 {
-            try await self.raw.next { if case .streamReroute(let reroute) = $0, reroute.id == self.id { reroute.offset } else { nil } }
+            try await self.raw.next { if case .stream(.reroute(let reroute)) = $0, reroute.id == self.id { reroute.offset } else { nil } }
         }
 
         func aborted() async throws -> WireErrorCode {
-            try await self.raw.next { if case .streamAbort(let abort) = $0, abort.id == self.id { abort.refusal.code } else { nil } }
+            try await self.raw.next { if case .stream(.abort(let abort)) = $0, abort.id == self.id { abort.refusal.code } else { nil } }
         }
 
         /// Returns the number of remaining bytes that the reader receives.
@@ -58,18 +58,18 @@ import Testing
         try await raw.prove(hello: hello)
         let session = try await raw.join()
         let id = StreamID.random()
-        try await raw.send(.streamOpen(StreamOpen(session: session, id: id, name: try StreamName("x"))))
+        try await raw.send(.stream(.open(StreamOpen(session: session, id: id, name: try StreamName("x")))))
         let content = try await bob.node.acceptNextStream()
-        let accept = try await raw.next { if case .streamAccept(let accept) = $0 { accept } else { nil } }
-        try await raw.send(self.control(id, 4), .streamReroute(StreamReroute(id: id, offset: 4)))
+        let accept = try await raw.next { if case .stream(.accept(let accept)) = $0 { accept } else { nil } }
+        try await raw.send(self.control(id, 4), .stream(.reroute(StreamReroute(id: id, offset: 4))))
         return Begun(bob: bob, raw: raw, id: id, content: content, limit: accept.limit)
     }
 
     private func control(_ id: StreamID, _ count: Int) -> Frame {
-        .streamData(StreamData(id: id, data: ByteBuffer(repeating: 1, count: count)))
+        .stream(.data(StreamData(id: id, data: ByteBuffer(repeating: 1, count: count))))
     }
 
-    private func rerouted(_ begun: Begun, _ offset: UInt64) -> Frame { .streamRerouted(StreamReroute(id: begun.id, offset: offset)) }
+    private func rerouted(_ begun: Begun, _ offset: UInt64) -> Frame { .stream(.rerouted(StreamReroute(id: begun.id, offset: offset))) }
 
     private func data(_ count: Int, end: Bool = false) -> [UInt8] {
         var buffer = ByteBuffer()
@@ -80,7 +80,7 @@ import Testing
     }
 
     private func finish(_ begun: Begun, size: UInt64) async throws {
-        try await begun.raw.send(.streamEnd(StreamEnd(id: begun.id, size: size)))
+        try await begun.raw.send(.stream(.end(StreamEnd(id: begun.id, size: size))))
         #expect(try await begun.rest() == Int(size))
         try await begun.content.finish()
         #expect(try await begun.bob.streamClosed().error == nil)
@@ -94,7 +94,7 @@ import Testing
         let data = try await begun.attach(try await begun.ticket().token)
         try await begun.raw.send(self.rerouted(begun, 4))
         if endFirst {
-            try await begun.raw.send(.streamEnd(StreamEnd(id: begun.id, size: 1004)))
+            try await begun.raw.send(.stream(.end(StreamEnd(id: begun.id, size: 1004))))
             try await begun.raw.roundTrip()
             try await data.send(bytes: self.data(1000))
             #expect(try await begun.rest() == 1004)
@@ -111,7 +111,7 @@ import Testing
         let data = try await begun.attach(try await begun.ticket().token)
         try await begun.raw.send(self.rerouted(begun, 4))
         if afterEnd {
-            try await begun.raw.send(.streamEnd(StreamEnd(id: begun.id, size: 10)))
+            try await begun.raw.send(.stream(.end(StreamEnd(id: begun.id, size: 10))))
             try await begun.raw.roundTrip()
             try await data.send(bytes: self.data(7))
         } else {
@@ -130,7 +130,7 @@ import Testing
         let begun = try await self.begin()
         let data = try await begun.attach(try await begun.ticket().token)
         try await begun.raw.send(self.rerouted(begun, 4))
-        try await data.send(.streamDone(begun.id))
+        try await data.send(.stream(.done(begun.id)))
         #expect(try await begun.aborted() == .protocolViolation)
         await begun.end()
     }
@@ -157,9 +157,9 @@ import Testing
         }
         #expect(try await begun.calledBack() == offset)
         // The sender may not have noticed.
-        if endSent { try await begun.raw.send(.streamEnd(StreamEnd(id: begun.id, size: 2000))) }
+        if endSent { try await begun.raw.send(.stream(.end(StreamEnd(id: begun.id, size: 2000)))) }
         try await begun.raw.send(self.rerouted(begun, offset), self.control(begun.id, 2000 - Int(offset)))
-        try await begun.raw.send(.streamEnd(StreamEnd(id: begun.id, size: 2000)))
+        try await begun.raw.send(.stream(.end(StreamEnd(id: begun.id, size: 2000))))
         #expect(try await begun.rest() == (how == "lost" ? 996 : 2000))
         try await begun.content.finish()
         #expect(try await begun.bob.streamClosed().error == nil)
@@ -194,7 +194,7 @@ import Testing
             try await eventually("it stands") { await begun.bob.node.dataConnections[TransferID(begun.id)] != nil }
         }
         if how == "over" {
-            try await begun.raw.send(.streamAbort(StreamRefuse(id: begun.id, refusal: Refusal(code: .cancelled))))
+            try await begun.raw.send(.stream(.abort(StreamRefuse(id: begun.id, refusal: Refusal(code: .cancelled)))))
             _ = try await begun.bob.streamClosed()
         }
         let late = try await begun.attach(token, as: identity)
@@ -209,7 +209,7 @@ import Testing
 
     @Test func askedForAnUnknownStream() async throws {
         let begun = try await self.begin()
-        try await begun.raw.send(.streamReroute(StreamReroute(id: .random(), offset: 0)))
+        try await begun.raw.send(.stream(.reroute(StreamReroute(id: .random(), offset: 0))))
         #expect(await begun.raw.refusal() == .protocolViolation)
         #expect(try await begun.bob.streamClosed().error == .unavailable)
         await begun.end()
@@ -238,14 +238,14 @@ import Testing
         let body = ScriptedBody()
         body.feed.yield(ByteBuffer(repeating: 7, count: Int(size)))
         let opened = Task { try await bob.node.openStream(to: raw.id.description, name: "x", body: body) }
-        let id = try await raw.next { if case .streamOpen(let open) = $0 { open.id } else { nil } }
-        try await raw.send(.streamAccept(StreamAccept(id: id, limit: 2 * size)))
+        let id = try await raw.next { if case .stream(.open(let open)) = $0 { open.id } else { nil } }
+        try await raw.send(.stream(.accept(StreamAccept(id: id, limit: 2 * size))))
         var received: UInt64 = 0
         var isAsked = false
         while received < size || isAsked != knows {
             switch try #require(await raw.next()) {
-            case .streamData(let data): received += UInt64(data.data.readableBytes)
-            case .streamReroute(let reroute):
+            case .stream(.data(let data)): received += UInt64(data.data.readableBytes)
+            case .stream(.reroute(let reroute)):
                 #expect(knows && reroute == StreamReroute(id: id, offset: received))
                 isAsked = true
             default: break
@@ -256,12 +256,12 @@ import Testing
             body.feed.finish()
             let frame = try await raw.next { frame in
                 switch frame {
-                case .streamReroute, .streamEnd: frame
+                case .stream(.reroute), .stream(.end): frame
                 default: nil
                 }
             }
-            #expect(frame == .streamEnd(StreamEnd(id: id, size: size)))
-            try await raw.send(.streamDone(id))
+            #expect(frame == .stream(.end(StreamEnd(id: id, size: size))))
+            try await raw.send(.stream(.done(id)))
             #expect(try await opened.value.error == nil)
         }
         await raw.close()
@@ -281,29 +281,29 @@ import Testing
         let body = ScriptedBody()
         body.feed.yield(ByteBuffer(repeating: 7, count: Int(first)))
         let opened = Task { try await bob.node.openStream(to: raw.id.description, name: "x", body: body) }
-        let id = try await raw.next { if case .streamOpen(let open) = $0 { open.id } else { nil } }
-        try await raw.send(.streamAccept(StreamAccept(id: id, limit: 2 * first)))
+        let id = try await raw.next { if case .stream(.open(let open)) = $0 { open.id } else { nil } }
+        try await raw.send(.stream(.accept(StreamAccept(id: id, limit: 2 * first))))
         let token = try await raw.next { if case .dataTicket(let ticket) = $0 { ticket.token } else { nil } }
         let data = try await RawPeer(to: bob, as: raw.identity)
         try await data.proveForData()
         try await data.send(.dataAttach(token))
-        let from = try await raw.next { if case .streamRerouted(let rerouted) = $0 { rerouted.offset } else { nil } }
+        let from = try await raw.next { if case .stream(.rerouted(let rerouted)) = $0 { rerouted.offset } else { nil } }
         #expect(from == first)
         for number in 0..<10 { body.feed.yield(ByteBuffer(repeating: UInt8(number), count: 1000)) }
         body.feed.finish()
-        let end = try await raw.next { if case .streamEnd(let end) = $0 { end.size } else { nil } }
+        let end = try await raw.next { if case .stream(.end(let end)) = $0 { end.size } else { nil } }
         #expect(end == first + 10_000)
         await data.close()
-        try await raw.send(.streamReroute(StreamReroute(id: id, offset: first + 500)))
-        #expect(try await raw.next { if case .streamRerouted(let rerouted) = $0 { rerouted.offset } else { nil } } == first + 500)
+        try await raw.send(.stream(.reroute(StreamReroute(id: id, offset: first + 500))))
+        #expect(try await raw.next { if case .stream(.rerouted(let rerouted)) = $0 { rerouted.offset } else { nil } } == first + 500)
         var rest: [UInt8] = []
         while rest.count < 9500 {
-            rest += try await raw.next { if case .streamData(let data) = $0 { Array(data.data.readableBytesView) } else { nil } }
+            rest += try await raw.next { if case .stream(.data(let data)) = $0 { Array(data.data.readableBytesView) } else { nil } }
         }
         let sent: [UInt8] = (0..<10).flatMap { number in [UInt8](repeating: UInt8(number), count: 1000) }
         #expect(rest == Array(sent.dropFirst(500)))
-        #expect(try await raw.next { if case .streamEnd(let end) = $0 { end.size } else { nil } } == end)
-        try await raw.send(.streamDone(id))
+        #expect(try await raw.next { if case .stream(.end(let end)) = $0 { end.size } else { nil } } == end)
+        try await raw.send(.stream(.done(id)))
         #expect(try await opened.value.transferred == end)
         await raw.close()
         await bob.stop()

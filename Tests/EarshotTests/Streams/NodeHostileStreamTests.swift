@@ -8,11 +8,11 @@ import Testing
 /// A peer with frames from the test that violates the rules of streams.
 @Suite(.timeLimit(.minutes(1))) struct NodeHostileStreamTests {
     private func open(_ id: StreamID, in session: SessionID) throws -> Frame {
-        .streamOpen(StreamOpen(session: session, id: id, name: try StreamName("x")))
+        .stream(.open(StreamOpen(session: session, id: id, name: try StreamName("x"))))
     }
 
     private func data(_ id: StreamID, _ count: Int) -> Frame {
-        .streamData(StreamData(id: id, data: ByteBuffer(repeating: 1, count: count)))
+        .stream(.data(StreamData(id: id, data: ByteBuffer(repeating: 1, count: count))))
     }
 
     private func end(_ raw: RawPeer, _ bob: TestNode) async {
@@ -34,7 +34,7 @@ import Testing
         let id = StreamID.random()
         try await raw.send(try self.open(id, in: session))
         let content = try await bob.node.acceptNextStream()
-        let accept = try await raw.next { if case .streamAccept(let accept) = $0 { accept } else { nil } }
+        let accept = try await raw.next { if case .stream(.accept(let accept)) = $0 { accept } else { nil } }
         for _ in 0..<accept.limit / 65_536 { try await raw.send(self.data(id, 65_536)) }
         try await raw.send(self.data(id, 1))
         #expect(await raw.refusal() == .protocolViolation)
@@ -57,7 +57,7 @@ import Testing
         try await raw.send(try self.open(id, in: session))
         let content = try await bob.node.acceptNextStream()
         // Data before the other side has accepted the stream is a violation.
-        _ = try await raw.next { if case .streamAccept(let accept) = $0 { accept } else { nil } }
+        _ = try await raw.next { if case .stream(.accept(let accept)) = $0 { accept } else { nil } }
         let frame = self.data(id, 1)
         for _ in 0..<2000 { try await raw.send(frame) }
         try await raw.roundTrip()

@@ -11,14 +11,14 @@ import Testing
 /// The limits of streams' bytes, at their exact values. The core tests their number and their times.
 @Suite(.timeLimit(.minutes(1))) struct NodeStreamLimitTests {
     private func opened(_ raw: RawPeer) async throws -> StreamID {
-        try await raw.next { if case .streamOpen(let open) = $0 { open.id } else { nil } }
+        try await raw.next { if case .stream(.open(let open)) = $0 { open.id } else { nil } }
     }
 
     /// Receives this number of stream bytes.
     private func take(_ count: UInt64, _ raw: RawPeer) async throws {
         var received: UInt64 = 0
         while received < count {
-            received += try await raw.next { if case .streamData(let data) = $0 { UInt64(data.data.readableBytes) } else { nil } }
+            received += try await raw.next { if case .stream(.data(let data)) = $0 { UInt64(data.data.readableBytes) } else { nil } }
         }
         #expect(received == count)
     }
@@ -36,13 +36,13 @@ import Testing
         let body = self.body(limit - 1)
         let task = Task { try await bob.node.openStream(to: raw.id.description, name: "x", body: body) }
         let id = try await self.opened(raw)
-        try await raw.send(.streamAccept(StreamAccept(id: id, limit: 2 * limit)))
+        try await raw.send(.stream(.accept(StreamAccept(id: id, limit: 2 * limit))))
         try await self.take(limit - 1, raw)
         // All decisions about them have been carried out.
         try await raw.roundTrip()
         #expect(await bob.node.core.streams[id]?.outlet == .control)
         body.feed.yield(ByteBuffer(repeating: 7, count: 1))
-        let asked = try await raw.next { if case .streamReroute(let reroute) = $0 { reroute } else { nil } }
+        let asked = try await raw.next { if case .stream(.reroute(let reroute)) = $0 { reroute } else { nil } }
         #expect(asked == StreamReroute(id: id, offset: limit))
         await raw.close()
         _ = await task.result
@@ -103,7 +103,7 @@ import Testing
         private let held: Box<[EventLoopPromise<Void>]>
         init(_ held: Box<[EventLoopPromise<Void>]>) { self.held = held }
         func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-            guard case .streamData? = self.unwrapOutboundIn(data).first, let promise else {
+            guard case .stream(.data)? = self.unwrapOutboundIn(data).first, let promise else {
                 promise?.succeed()
                 return
             }

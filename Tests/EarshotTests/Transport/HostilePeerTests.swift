@@ -134,7 +134,7 @@ extension TestNode {
             let raw = try await RawPeer(to: bob)
             try await raw.prove()
             try await raw.send(raw.offer("x", size: 10, in: session))
-            let refusal = try await raw.next { if case .resourceRefuse(let refuse) = $0 { refuse.refusal } else { nil } }
+            let refusal = try await raw.next { if case .resource(.refuse(let refuse)) = $0 { refuse.refusal } else { nil } }
             #expect(refusal.code == .notConnected)
             #expect(await bob.node.resources().isEmpty)
             await raw.close()
@@ -146,13 +146,13 @@ extension TestNode {
             let raw = try await RawPeer(to: bob)
             try await raw.prove()
             let id = ResourceID.random()
-            try await raw.send(.resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(string: "x"))))
+            try await raw.send(.resource(.chunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(string: "x")))))
             #expect(await raw.refusal() == .protocolViolation)
             let other = try await RawPeer(to: bob)
             try await other.prove()
             try await other.send(
                 other.offer("x", size: 1, in: session, id: id),
-                .resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(string: "x"))))
+                .resource(.chunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(string: "x")))))
             #expect(await other.refusal() == .protocolViolation)
         }
     }

@@ -48,7 +48,7 @@ import Testing
     }
 
     private func accepted(_ raw: RawPeer) async throws -> ResourceAccept {
-        try await raw.next { if case .resourceAccept(let accept) = $0 { accept } else { nil } }
+        try await raw.next { if case .resource(.accept(let accept)) = $0 { accept } else { nil } }
     }
 
     private func ticket(_ raw: RawPeer) async throws -> DataTicket {
@@ -87,7 +87,7 @@ import Testing
         #expect((accept.offset, accept.limit) == (Self.size, Self.size))
         let hash = try XXH3()
         hash.update(ByteBuffer(repeating: 7, count: Int(Self.size)))
-        try await begun.raw.send(.resourceEnd(ResourceEnd(id: begun.id, algorithm: .xxh3, digest: hash.digest())))
+        try await begun.raw.send(.resource(.end(ResourceEnd(id: begun.id, algorithm: .xxh3, digest: hash.digest()))))
         #expect(try await self.finished(begun.bob).state == .completed)
     }
 
@@ -135,7 +135,7 @@ import Testing
         let data = try await begun.dial()
         try await data.send(.dataAttach(begun.ticket.token))
         try await data.send(bytes: self.whole(beyond: 1))
-        let refusal = try await begun.raw.next { if case .resourceRefuse(let refuse) = $0 { refuse } else { nil } }
+        let refusal = try await begun.raw.next { if case .resource(.refuse(let refuse)) = $0 { refuse } else { nil } }
         #expect(refusal.refusal.code == .tooLarge)
         #expect(try await self.finished(begun.bob).error == .tooLarge)
         while await data.next() != nil {}
@@ -148,7 +148,7 @@ import Testing
         let data = try await begun.dial()
         try await data.send(.dataAttach(begun.ticket.token))
         try await data.send(bytes: self.data(1000, end: true))
-        let refusal = try await begun.raw.next { if case .resourceRefuse(let refuse) = $0 { refuse.refusal.code } else { nil } }
+        let refusal = try await begun.raw.next { if case .resource(.refuse(let refuse)) = $0 { refuse.refusal.code } else { nil } }
         #expect(refusal == .protocolViolation)
         #expect(try await self.finished(begun.bob).error == .protocolViolation)
         try await self.expectNothingLeft(begun.bob)
@@ -163,7 +163,7 @@ import Testing
         try await data.send(.dataAttach(begun.ticket.token))
         let digits = Array(hex)
         try await data.send(bytes: stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(String(digits[$0...$0 + 1]), radix: 16) })
-        let refusal = try await begun.raw.next { if case .resourceRefuse(let refuse) = $0 { refuse.refusal.code } else { nil } }
+        let refusal = try await begun.raw.next { if case .resource(.refuse(let refuse)) = $0 { refuse.refusal.code } else { nil } }
         #expect(refusal == .protocolViolation)
         #expect(await data.refusal() == nil)
         try await begun.raw.roundTrip()
@@ -191,10 +191,10 @@ import Testing
         while at < Self.size {
             let count = min(UInt64(WireLimits.chunkData), Self.size - at)
             let bytes = ByteBuffer(repeating: 7, count: Int(count))
-            try await begun.raw.send(.resourceChunk(ResourceChunk(id: begun.id, offset: at, data: bytes)))
+            try await begun.raw.send(.resource(.chunk(ResourceChunk(id: begun.id, offset: at, data: bytes))))
             at += count
         }
-        try await begun.raw.send(.resourceEnd(ResourceEnd(id: begun.id, algorithm: .xxh3, digest: hash.digest())))
+        try await begun.raw.send(.resource(.end(ResourceEnd(id: begun.id, algorithm: .xxh3, digest: hash.digest()))))
         #expect(try await self.finished(begun.bob).state == .completed)
         await begun.end()
     }
@@ -225,7 +225,7 @@ import Testing
         let transfer = TransferID(begun.id)
         try await begun.raw.send(.dataUnavailable(transfer), .dataTicket(DataTicket(transfer: transfer, token: DataToken())))
         let accept = try await begun.raw.next { frame -> ResourceAccept? in
-            if case .resourceAccept(let accept) = frame { accept } else { nil }
+            if case .resource(.accept(let accept)) = frame { accept } else { nil }
         }
         #expect((accept.offset, accept.limit) == (0, EarshotLimits.resourceWindow))
         await begun.end()
@@ -269,7 +269,7 @@ import Testing
         try await data.send(bytes: self.data(1000))
         try await eventually("it is attached") { await begun.bob.node.transport.tickets.count == 0 }
         switch how {
-        case "cancel": try await begun.raw.send(.resourceCancel(ResourceRefuse(id: begun.id, refusal: Refusal(code: .cancelled))))
+        case "cancel": try await begun.raw.send(.resource(.cancel(ResourceRefuse(id: begun.id, refusal: Refusal(code: .cancelled)))))
         case "refuse": _ = try await begun.bob.node.removeResource(begun.id)
         case "leave": try await begun.bob.node.leave(try #require(await begun.bob.node.sessions().first).id)
         case "block": _ = try await begun.bob.node.setTrust(.blocked, for: begun.raw.id.description)

@@ -238,7 +238,7 @@ final class RawPeer: Sendable {
     func resourceAnswer() async throws -> Frame {
         try await self.next { frame in
             switch frame {
-            case .resourceAccept, .resourceHave, .resourceRefuse, .resourceCancel, .resourceDone: frame
+            case .resource(.accept), .resource(.have), .resource(.refuse), .resource(.cancel), .resource(.done): frame
             default: nil
             }
         }
@@ -261,6 +261,6 @@ final class RawPeer: Sendable {
     }
 
     func offer(_ name: String, size: UInt64, in session: SessionID, id: ResourceID = .random()) -> Frame {
-        .resourceOffer(ResourceOffer(session: session, id: id, kind: .file, size: size, name: name))
+        .resource(.offer(ResourceOffer(session: session, id: id, kind: .file, size: size, name: name)))
     }
 }

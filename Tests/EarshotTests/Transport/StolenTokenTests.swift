@@ -24,8 +24,8 @@ import Testing
         let path = bob.directory + "/large"
         try NodeDataTests.content().write(to: URL(fileURLWithPath: path))
         _ = try await bob.node.sendResource(to: [owner.id.description], path: path)
-        let offer = try await owner.next { if case .resourceOffer(let offer) = $0 { offer } else { nil } }
-        try await owner.send(.resourceAccept(ResourceAccept(id: offer.id, offset: 0, limit: 0)))
+        let offer = try await owner.next { if case .resource(.offer(let offer)) = $0 { offer } else { nil } }
+        try await owner.send(.resource(.accept(ResourceAccept(id: offer.id, offset: 0, limit: 0))))
         let ticket = try await owner.next { if case .dataTicket(let ticket) = $0 { ticket } else { nil } }
         // Another key with an intercepted or an invented token is refused, and the token is not used up.
         for token in [ticket.token, DataToken()] {

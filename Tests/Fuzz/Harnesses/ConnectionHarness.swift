@@ -52,8 +52,8 @@ enum ConnectionHarness: Harness {
     private static func freshNumber(of frame: Frame) -> UInt64? {
         switch frame {
         case .invite(let invite): invite.id.low
-        case .resourceOffer(let offer): offer.id.low | 1 << 32
-        case .streamOpen(let open): open.id.low | 1 << 33
+        case .resource(.offer(let offer)): offer.id.low | 1 << 32
+        case .stream(.open(let open)): open.id.low | 1 << 33
         case .group(.invite(let invite)): invite.id.low | 1 << 34
         default: nil
         }
@@ -70,19 +70,19 @@ enum ConnectionHarness: Harness {
             if isOurs {
                 let action = machine.sent(frame)
                 demand(!isOver || action == .drop, "nothing is said after the end")
-                if case .resourceAccept(let accept) = frame, action == .send { accepted[accept.id] = accept.limit }
-                if case .streamAccept(let accept) = frame, action == .send { windows[accept.id, default: (0, 0)].limit = accept.limit }
-                if case .streamReroute(let reroute) = frame, action == .send { windows[reroute.id]?.taken = reroute.offset }
+                if case .resource(.accept(let accept)) = frame, action == .send { accepted[accept.id] = accept.limit }
+                if case .stream(.accept(let accept)) = frame, action == .send { windows[accept.id, default: (0, 0)].limit = accept.limit }
+                if case .stream(.reroute(let reroute)) = frame, action == .send { windows[reroute.id]?.taken = reroute.offset }
                 continue
             }
             switch machine.received(frame) {
             case .deliver:
                 demand(!isOver, "nothing is delivered after a violation")
-                if case .resourceChunk(let chunk) = frame {
+                if case .resource(.chunk(let chunk)) = frame {
                     let end = chunk.offset + UInt64(chunk.data.readableBytes)
                     demand(end <= accepted[chunk.id] ?? 0, "no data comes before consent, nor past it")
                 }
-                if case .streamData(let data) = frame {
+                if case .stream(.data(let data)) = frame {
                     windows[data.id, default: (0, 0)].taken += UInt64(data.data.readableBytes)
                     demand(windows[data.id].map { $0.taken <= $0.limit } == true, "no stream goes beyond its window")
                 }
@@ -121,18 +121,19 @@ enum ConnectionHarness: Harness {
                     sequence: dice.number(below: 8), sentAtMilliseconds: 0, contentType: "x", body: ByteBuffer()))
         case 6, 7:
             let size = kind & 16 == 0 ? dice.number(below: 8) : UInt64(Int64.max)
-            return .resourceOffer(ResourceOffer(session: self.session, id: resource, kind: .file, size: size, name: "a"))
+            return .resource(.offer(ResourceOffer(session: self.session, id: resource, kind: .file, size: size, name: "a")))
         case 8:
             let offset = dice.number(below: 8)
-            return .resourceAccept(ResourceAccept(id: resource, offset: offset, limit: offset + dice.number(below: 8)))
+            return .resource(.accept(ResourceAccept(id: resource, offset: offset, limit: offset + dice.number(below: 8))))
         case 9, 10:
             let offset = kind & 16 == 0 ? dice.number(below: 8) : UInt64(Int64.max) - 2
-            return .resourceChunk(
-                ResourceChunk(id: resource, offset: offset, data: ByteBuffer(repeating: 1, count: 1 + Int(dice.number(below: 2)))))
-        case 11: return .resourceEnd(ResourceEnd(id: resource, algorithm: .xxh3, digest: [1]))
-        case 12: return .resourceDone(resource)
-        case 13: return .resourceRefuse(ResourceRefuse(id: resource, refusal: refusal))
-        case 14: return .resourceCancel(ResourceRefuse(id: resource, refusal: refusal))
+            return .resource(
+                .chunk(
+                    ResourceChunk(id: resource, offset: offset, data: ByteBuffer(repeating: 1, count: 1 + Int(dice.number(below: 2))))))
+        case 11: return .resource(.end(ResourceEnd(id: resource, algorithm: .xxh3, digest: [1])))
+        case 12: return .resource(.done(resource))
+        case 13: return .resource(.refuse(ResourceRefuse(id: resource, refusal: refusal)))
+        case 14: return .resource(.cancel(ResourceRefuse(id: resource, refusal: refusal)))
         default: return kind & 16 == 0 ? .goodbye : .sessionEnd(self.session)
         }
     }
@@ -143,17 +144,17 @@ enum ConnectionHarness: Harness {
         switch kind % 8 {
         case 0:
             guard let name = try? StreamName("a") else { return .goodbye }
-            return .streamOpen(StreamOpen(session: self.session, id: id, name: name))
-        case 1: return .streamAccept(StreamAccept(id: id, limit: kind & 16 == 0 ? dice.number(below: 8) : .max))
-        case 2, 3: return .streamData(StreamData(id: id, data: ByteBuffer(repeating: 1, count: 1 + Int(dice.number(below: 2)))))
-        case 4: return .streamEnd(StreamEnd(id: id, size: dice.number(below: 8)))
-        case 5: return .streamDone(id)
-        case 6: return .streamRefuse(refusal)
+            return .stream(.open(StreamOpen(session: self.session, id: id, name: name)))
+        case 1: return .stream(.accept(StreamAccept(id: id, limit: kind & 16 == 0 ? dice.number(below: 8) : .max)))
+        case 2, 3: return .stream(.data(StreamData(id: id, data: ByteBuffer(repeating: 1, count: 1 + Int(dice.number(below: 2))))))
+        case 4: return .stream(.end(StreamEnd(id: id, size: dice.number(below: 8))))
+        case 5: return .stream(.done(id))
+        case 6: return .stream(.refuse(refusal))
         default:
             switch kind & 24 {
-            case 8: return .streamReroute(StreamReroute(id: id, offset: dice.number(below: 8)))
-            case 16: return .streamRerouted(StreamReroute(id: id, offset: dice.number(below: 8)))
-            default: return .streamAbort(refusal)
+            case 8: return .stream(.reroute(StreamReroute(id: id, offset: dice.number(below: 8))))
+            case 16: return .stream(.rerouted(StreamReroute(id: id, offset: dice.number(below: 8))))
+            default: return .stream(.abort(refusal))
             }
         }
     }

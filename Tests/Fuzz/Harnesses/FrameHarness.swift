@@ -61,14 +61,14 @@ enum FrameHarness: Harness {
     private static func joined(_ frames: [Frame]) -> [Frame] {
         var joined: [Frame] = []
         for frame in frames {
-            if case .resourceChunk(var last)? = joined.last, case .resourceChunk(let next) = frame, last.id == next.id,
+            if case .resource(.chunk(var last))? = joined.last, case .resource(.chunk(let next)) = frame, last.id == next.id,
                 last.offset + UInt64(last.data.readableBytes) == next.offset
             {
                 last.data.writeImmutableBuffer(next.data)
-                joined[joined.count - 1] = .resourceChunk(last)
-            } else if case .streamData(var last)? = joined.last, case .streamData(let next) = frame, last.id == next.id {
+                joined[joined.count - 1] = .resource(.chunk(last))
+            } else if case .stream(.data(var last))? = joined.last, case .stream(.data(let next)) = frame, last.id == next.id {
                 last.data.writeImmutableBuffer(next.data)
-                joined[joined.count - 1] = .streamData(last)
+                joined[joined.count - 1] = .stream(.data(last))
             } else {
                 joined.append(frame)
             }

@@ -56,37 +56,37 @@ struct FloodWords {
             return try self.groupFrames(type, step).map { .group($0) }
         case .message: return [.message(self.message(step))]
         case .messageReceipts: return [.messageReceipts(self.receipts(step))]
-        case .resourceOffer: return [.resourceOffer(self.offer(step))]
-        case .resourceAccept: return [.resourceAccept(ResourceAccept(id: Self.id(step), offset: 0, limit: WireLimits.resourceSize))]
-        case .resourceRefuse: return [.resourceRefuse(ResourceRefuse(id: Self.id(step), refusal: self.refusal))]
+        case .resourceOffer: return [.resource(.offer(self.offer(step)))]
+        case .resourceAccept: return [.resource(.accept(ResourceAccept(id: Self.id(step), offset: 0, limit: WireLimits.resourceSize)))]
+        case .resourceRefuse: return [.resource(.refuse(ResourceRefuse(id: Self.id(step), refusal: self.refusal)))]
         case .resourceChunk:
             let data = ByteBuffer(repeating: 1, count: step % 8 == 0 ? 65_536 : 1)
-            return [.resourceOffer(self.offer(step)), .resourceChunk(ResourceChunk(id: Self.id(step), offset: 0, data: data))]
+            return [.resource(.offer(self.offer(step))), .resource(.chunk(ResourceChunk(id: Self.id(step), offset: 0, data: data)))]
         case .resourceEnd:
             let end = ResourceEnd(id: Self.id(step), algorithm: .xxh3, digest: [UInt8](repeating: 3, count: 16))
-            return [.resourceOffer(self.offer(step)), .resourceEnd(end)]
-        case .resourceDone: return [.resourceDone(Self.id(step))]
+            return [.resource(.offer(self.offer(step))), .resource(.end(end))]
+        case .resourceDone: return [.resource(.done(Self.id(step)))]
         case .resourceCancel:
-            return [.resourceOffer(self.offer(step)), .resourceCancel(ResourceRefuse(id: Self.id(step), refusal: self.refusal))]
+            return [.resource(.offer(self.offer(step))), .resource(.cancel(ResourceRefuse(id: Self.id(step), refusal: self.refusal)))]
         case .resourceHave:
             let digest = [UInt8](repeating: 4, count: WireLimits.prefixDigest)
-            return [.resourceHave(ResourceHave(id: Self.id(step), offset: 1, digest: digest))]
-        case .resourceFrom: return [.resourceOffer(self.offer(step)), .resourceFrom(ResourceFrom(id: Self.id(step), offset: 0))]
+            return [.resource(.have(ResourceHave(id: Self.id(step), offset: 1, digest: digest)))]
+        case .resourceFrom: return [.resource(.offer(self.offer(step))), .resource(.from(ResourceFrom(id: Self.id(step), offset: 0)))]
         case .dataTicket: return [.dataTicket(DataTicket(transfer: Self.id(step), token: DataToken()))]
         case .dataUnavailable: return [.dataUnavailable(Self.id(step))]
         case .dataAttach: return [.dataAttach(DataToken())]
-        case .streamOpen: return [.streamOpen(try self.open(step))]
-        case .streamAccept: return [.streamAccept(StreamAccept(id: Self.id(step), limit: .max))]
-        case .streamRefuse: return [.streamRefuse(StreamRefuse(id: Self.id(step), refusal: self.refusal))]
+        case .streamOpen: return [.stream(.open(try self.open(step)))]
+        case .streamAccept: return [.stream(.accept(StreamAccept(id: Self.id(step), limit: .max)))]
+        case .streamRefuse: return [.stream(.refuse(StreamRefuse(id: Self.id(step), refusal: self.refusal)))]
         case .streamData:
             let data = ByteBuffer(repeating: 1, count: step % 8 == 0 ? 65_536 : 1)
-            return [.streamOpen(try self.open(step)), .streamData(StreamData(id: Self.id(step), data: data))]
-        case .streamEnd: return [.streamOpen(try self.open(step)), .streamEnd(StreamEnd(id: Self.id(step), size: 0))]
-        case .streamDone: return [.streamDone(Self.id(step))]
+            return [.stream(.open(try self.open(step))), .stream(.data(StreamData(id: Self.id(step), data: data)))]
+        case .streamEnd: return [.stream(.open(try self.open(step))), .stream(.end(StreamEnd(id: Self.id(step), size: 0)))]
+        case .streamDone: return [.stream(.done(Self.id(step)))]
         case .streamAbort:
-            return [.streamOpen(try self.open(step)), .streamAbort(StreamRefuse(id: Self.id(step), refusal: self.refusal))]
-        case .streamReroute: return [.streamOpen(try self.open(step)), .streamReroute(StreamReroute(id: Self.id(step), offset: 0))]
-        case .streamRerouted: return [.streamOpen(try self.open(step)), .streamRerouted(StreamReroute(id: Self.id(step), offset: 0))]
+            return [.stream(.open(try self.open(step))), .stream(.abort(StreamRefuse(id: Self.id(step), refusal: self.refusal)))]
+        case .streamReroute: return [.stream(.open(try self.open(step))), .stream(.reroute(StreamReroute(id: Self.id(step), offset: 0)))]
+        case .streamRerouted: return [.stream(.open(try self.open(step))), .stream(.rerouted(StreamReroute(id: Self.id(step), offset: 0)))]
         case .verifyBegin: return [self.verification(step, .begin(commitment: self.part(step)))]
         case .verifyAnswer: return [self.verification(step, .answer(nonce: self.part(step)))]
         case .verifyReveal:
