@@ -23,7 +23,7 @@ extension KeyedDecodingContainer {
         return bytes
     }
 
-    /// Decodes an optional word of an enum. A word of a later version counts as absent.
+    /// Decodes an optional value of an enumeration. A value of a later version counts as absent.
     package func decodeIfPresent<Word: RawRepresentable & Decodable>(
         _ type: Word.Type, forKey key: Key
     ) throws -> Word? where Word.RawValue == String {

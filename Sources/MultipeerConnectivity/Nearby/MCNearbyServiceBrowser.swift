@@ -87,7 +87,7 @@ open class MCNearbyServiceBrowser: NSObject, @unchecked Sendable {
     /// - Parameters:
     ///   - peerID: The peer to invite.
     ///   - session: The session for the peer.
-    ///   - context: Data for the invited program, at most 8,000 bytes. If it is longer, the peer is not connected.
+    ///   - context: Data for the invited program, at most 8,000 bytes. If it is longer, the session's delegate receives `notConnected`.
     ///   - timeout: The time in which the peer may answer, in seconds, up to a day; 30 if it is 0 or less.
     open func invitePeer(_ peerID: MCPeerID, to session: MCSession, withContext context: Data?, timeout: TimeInterval) {
         let seconds = timeout > 0 ? min(timeout, 86_400) : Self.invitationTime

@@ -52,8 +52,8 @@ open class MCSession: NSObject, @unchecked Sendable {
 
     /// Creates a session without other peers.
     ///
-    /// - Precondition: The peer belongs to this machine, and was not found or unarchived without its key; `identity` is `nil` or empty,
-    ///   because there is no `SecIdentity` here.
+    /// - Precondition: The peer is a local one: it was neither found by a browser nor decoded on a machine without its key. `identity` is
+    ///   `nil` or empty, because there is no `SecIdentity` here.
     public init(peer myPeerID: MCPeerID, securityIdentity identity: [Any]?, encryptionPreference: MCEncryptionPreference) {
         guard identity?.isEmpty != false else {
             preconditionFailure("MCSession: there is no SecIdentity on this system; securityIdentity is nil or empty")

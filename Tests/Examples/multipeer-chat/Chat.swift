@@ -26,7 +26,7 @@ final class Chat: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDelegate
         }
     }
 
-    // Each program invites every peer that it finds and accepts every invitation, so that all come into one session.
+    // Each program invites every peer that it finds and accepts every invitation, so that all programs share one session.
 
     func browser(_ browser: MCNearbyServiceBrowser, foundPeer peerID: MCPeerID, withDiscoveryInfo info: [String: String]?) {
         browser.invitePeer(peerID, to: self.session, withContext: nil, timeout: 10)
