@@ -142,7 +142,7 @@ package enum DialEvent: Sendable, Equatable {
     case ended(EarshotError?)
 }
 
-/// The reason why another part of the node needs a session or a connection.
+/// The reason for which a caller or pending traffic needs a session or a connection with a peer.
 package enum PeerNeed: Sendable, Hashable {
     /// A caller sends something to the peer: invite it, unless an invitation is pending.
     case session

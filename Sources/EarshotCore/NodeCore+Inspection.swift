@@ -22,7 +22,7 @@ extension NodeCore {
         package var strangersComparisons = 0
         /// Sessions that are marked as being written.
         package var agreements = 0
-        /// Acceptances by the settings that are marked as waiting for their turn.
+        /// Acceptances by the settings that are marked as waiting in the queue of decisions.
         package var dueAcceptances = 0
         package var names = 0
         package var configured = 0

@@ -12,8 +12,8 @@ extension Node {
     public func peers() -> [Peer] { self.core.peers }
 
     /// Returns a peer by its id or by a name. A name can be a full id, the display name of a known peer, at least 8 characters of an id that
-    /// is proven, kept or configured, or a stranger's display name. They are tried in this order. All calls about a peer accept the same
-    /// names.
+    /// is proven, stored or configured, or the display name of another peer. They are tried in this order. All calls about a peer accept
+    /// the same names.
     ///
     /// - Throws: `unknown-peer`; `ambiguous-peer`, whose message lists the candidates.
     public func peer(_ peer: any PeerReference) throws(EarshotError) -> Peer { try self.core.peer(peer.description) }

@@ -1,6 +1,6 @@
 package import EarshotWire
 
-/// The agreement of the two sides of a session on a data connection for one transfer. The side that opened the control connection dials
+/// The state of the attempts to open a data connection for one resource or stream. The side that opened the control connection dials
 /// first, because connections in that direction are known to work. If its dial fails, the other side dials. ``DataPaths`` performs the
 /// actions.
 package struct DataLane: Sendable {

@@ -2,7 +2,7 @@ import DequeModule
 import EarshotWire
 import OrderedCollections
 
-/// The state that this machine keeps about one peer in the groups that both are in.
+/// The state of one peer in the groups that it shares with this machine.
 struct GroupTies: Sendable {
     /// The groups in which both are members, by the records that this side holds.
     private(set) var shared: OrderedSet<GroupID> = []

@@ -121,7 +121,7 @@ extension NodeCore {
             guard var held = self.groups[id], held.invitation == invitation, held.isLetIn else {
                 throw EarshotError(.conflict, "the group is joined already")
             }
-            // If the group was dissolved before this decision had its turn, the next start must not treat it as active.
+            // If the group was dissolved while this decision was queued, the next start must not treat it as active.
             held.applyTerms()
             return self.outcome(held)
         case .keep(let id, _):

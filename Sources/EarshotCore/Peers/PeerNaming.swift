@@ -3,7 +3,7 @@ package import EarshotWire
 /// The rule for the peers that a written name can mean. Pure, so that the rule can be read and tested alone.
 ///
 /// A display name is a label. Anyone may advertise it, and a peer with a session may change its own. An id in an advertisement proves
-/// nothing either, and can begin with any word that base32 can spell. A known peer therefore takes precedence over every stranger, nearby
+/// nothing either, and can begin with any word that base32 can spell. A known peer therefore takes precedence over every other peer, nearby
 /// or away. The beginning of an id matches only ids that are more than advertised. If several known peers match, the user has to choose.
 package enum PeerNaming {
     package struct Entry: Hashable {
@@ -34,7 +34,7 @@ package enum PeerNaming {
         fileprivate var isFriend: Bool { self.isKnown && self.trust != .blocked }
     }
 
-    /// Returns the known peers with that name; else the peers whose id begins with it; else the strangers with that name. The caller
+    /// Returns the known peers with that name; else the peers whose id begins with it; else the other peers with that name. The caller
     /// refuses more than one candidate.
     ///
     /// Names are compared as Swift compares strings, and not by their bytes as file names are. If a peer uses another form of the same
@@ -59,8 +59,8 @@ package enum PeerNaming {
         return entries.filter { $0.id.description.utf8.starts(with: prefix) }
     }
 
-    /// Returns, among the peers of one name, the connected strangers, else the strangers that have proven their keys, else all others.
-    /// Blocked peers are returned only if there are no others.
+    /// Returns, among peers of one name that are not known, the connected peers, else the peers that have proven their keys, else all
+    /// others. Blocked peers are returned only if there are no others.
     private static func strangers(_ entries: [Entry]) -> [Entry] {
         let allowed = entries.filter { $0.trust != .blocked }
         let tiers = [allowed.filter(\.isConnected), allowed.filter(\.isProven), allowed]

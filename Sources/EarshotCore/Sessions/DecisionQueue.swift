@@ -1,8 +1,8 @@
 import DequeModule
 import EarshotWire
 
-/// A change of what is stored about peers and sessions. Its writes are computed when its turn in the queue comes, from the state at that
-/// time. Memory is changed once they are on disk.
+/// A change of the stored state of peers, sessions and groups. Its writes are computed when it reaches the head of the queue, from the
+/// state at that time. Memory is changed once they are on disk.
 enum Decision: Sendable, Hashable {
     /// A user's decision about a peer. `Caller` says which answer the caller gets.
     case trust(TrustRequest, Caller)
@@ -13,8 +13,8 @@ enum Decision: Sendable, Hashable {
     case accept(InvitationID, of: PeerID, always: Bool, Acceptor)
     /// The settings accept the peer's invitation.
     case acceptBySettings(PeerID)
-    /// Writes a peer, and its session if requested, as they are in memory at its turn. Used for facts that need no decision (a proven key),
-    /// and for sessions that have already begun or ended in memory.
+    /// Writes a peer, and its session if requested, as they are in memory when the write begins. Used for facts that need no decision (a
+    /// proven key), and for sessions that have already begun or ended in memory.
     case keep(PeerID, andSession: Bool, KeepReason)
     /// A decision about a group, with its records.
     case group(GroupDecision)
@@ -77,10 +77,10 @@ struct DecisionQueue: Sendable {
     /// The number of decisions that are not on disk yet.
     var count: Int { self.waiting.count + (self.underWay == nil ? 0 : 1) }
 
-    /// Whether an equal decision already waits for its turn.
+    /// Whether an equal decision already waits in the queue.
     func contains(_ decision: Decision) -> Bool { self.waiting.contains { $0.decision == decision } }
 
-    /// Whether a decision waits for its turn, or is being written.
+    /// Whether a decision waits in the queue, or is being written.
     func holds(_ decision: Decision) -> Bool { self.contains(decision) || self.underWay?.entry.decision == decision }
 
     mutating func append(_ decision: Decision, hold: HoldID?) { self.waiting.append(Entry(decision: decision, hold: hold)) }

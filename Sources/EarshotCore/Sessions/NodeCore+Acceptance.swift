@@ -3,9 +3,9 @@ import OrderedCollections
 
 /// Acceptance of invitations by either side, with which a session begins.
 ///
-/// A peer has one session, in memory and on disk. An acceptance is computed when its turn at the store comes, from the state at that time,
-/// and is applied when its commit is reported. While it is being written (``SessionState/agreement``), no other session with that peer
-/// begins.
+/// A peer has one session, in memory and on disk. An acceptance is computed when it reaches the head of the queue, from the state at that
+/// time, and is applied when its commit is reported. While it is being written (``SessionState/agreement``), no other session with that
+/// peer begins.
 extension NodeCore {
     /// Returns the error for an acceptance whose invitation has ended meanwhile.
     func isOver(_ invitation: Invitation) -> EarshotError {
@@ -84,7 +84,7 @@ extension NodeCore {
     }
 
     /// Checks that the peer is trusted: sending accepts only a trusted peer's invitation, and the trust may have ended while the acceptance
-    /// waited for its turn.
+    /// waited in the queue.
     func checkSender(to peer: PeerID) throws(EarshotError) {
         guard let record = self.records[peer], record.trust != .trusted else { return }
         throw EarshotError(.notConnected, "\(record.name) is not trusted any more")
@@ -125,7 +125,7 @@ extension NodeCore {
         self.acceptBySettings(peer)
     }
 
-    /// Makes the queued acceptance by the settings, at its turn.
+    /// Computes the acceptance by the settings, which has reached the head of the queue.
     mutating func agreeBySettings(with peer: PeerID) throws(EarshotError) -> (Invitation, [StoreOperation]) {
         self.records[peer]?.session.acceptanceHasTurn()
         guard let invitation = self.undecidedInvitation(of: peer), let record = self.records[peer],

@@ -1,15 +1,15 @@
 import EarshotWire
 import OrderedCollections
 
-/// The writing of decisions: each is computed when its turn comes, and memory is changed once it is on disk.
+/// The writing of decisions: each is computed when it reaches the head of the queue, and memory is changed once it is on disk.
 extension NodeCore {
     /// Queues a decision. The peer that has caused it is charged until it is on disk.
     mutating func decide(_ decision: Decision) {
         self.decisions.append(decision, hold: self.hold(EarshotLimits.storeWorkCharge))
     }
 
-    /// Queues a write of a peer, and of its session if requested, as they are in memory at its turn. Does nothing if the same write is
-    /// queued already.
+    /// Queues a write of a peer, and of its session if requested, as they are in memory when the write begins. Does nothing if the same
+    /// write is queued already.
     mutating func keepPeer(_ id: PeerID, andSession: Bool = false) {
         let decision = Decision.keep(id, andSession: andSession, .none)
         guard !self.decisions.contains(decision) else { return }

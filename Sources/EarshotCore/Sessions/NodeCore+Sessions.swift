@@ -61,8 +61,8 @@ extension NodeCore {
         self.spread(.attached, of: id)
     }
 
-    /// Ends a session for a caller: the peer is fixed now, because by the decision's turn another peer may have named a session with the
-    /// same id.
+    /// Ends a session for a caller. The peer is fixed now, because another peer may name a session with the same id before the decision
+    /// reaches the head of the queue.
     mutating func leave(_ session: SessionID, _ call: CallID) {
         guard let peer = self.records.values.first(where: { $0.sessionID == session })?.id else {
             return self.answer(call, .failure(Self.noSession(session)))

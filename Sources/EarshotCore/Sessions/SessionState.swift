@@ -24,7 +24,7 @@ struct SessionState: Sendable {
     /// Whether the disk has refused the end of a session. Its data (receipts, ended transfers) is still there, and does not belong to the
     /// next session.
     private(set) var isEndUnwritten = false
-    /// Whether the settings are to accept the peer's invitation when its turn at the store comes.
+    /// Whether an acceptance of the peer's invitation by the settings waits in the queue of decisions.
     private(set) var isAcceptanceDue = false
     /// Whether data to be sent waits until the peer's invitation is accepted.
     private(set) var isAcceptanceAwaited = false
