@@ -4,9 +4,9 @@ package import OrderedCollections
 /// The members of a group, computed from its records alone.
 ///
 /// Seats form a tree. Each seat hangs on its voucher's seat, and seats that the creator signed stand at the top. If there are more seats
-/// than may be kept, or more peers than may be members, places are given **in turns** among the branches of every seat (`turns(of:)`). A
-/// member that vouches for many keys therefore takes places only from peers that came in the same way, and never from another branch that
-/// has not had its share. The result does not depend on the order in which the records came.
+/// than may be kept, or more peers than may be members, places are given **round-robin** among the branches of every seat (`turns(of:)`).
+/// A member that vouches for many keys therefore takes places only from peers that came in the same way, and never from another branch
+/// that has not had its share. The result does not depend on the order in which the records came.
 package struct GroupMembership: Sendable, Hashable {
     /// A peer that has a seat.
     package struct Member: Sendable, Hashable {
@@ -15,8 +15,8 @@ package struct GroupMembership: Sendable, Hashable {
         package let seat: GroupRecordHash
     }
 
-    /// The members, at most `EarshotLimits.groupMembers`: first the creator, then the peers that the creator signed for, then the others in
-    /// turns.
+    /// The members, at most `EarshotLimits.groupMembers`: first the creator, then the peers that the creator signed for, then the others,
+    /// round-robin.
     package private(set) var members: [Member] = []
     /// The candidates for whom there is no room.
     package private(set) var full: [Member] = []
@@ -140,8 +140,8 @@ package struct GroupMembership: Sendable, Hashable {
 
     // MARK: Seats to keep
 
-    /// Returns the seats that are kept, in turns. Each seat that a candidate needs is a branch of its voucher's seat. All seats that only
-    /// leaves need form one more branch together.
+    /// Returns the seats that are kept, round-robin. Each seat that a candidate needs is a branch of its voucher's seat. All seats that
+    /// only leaves need form one more branch together.
     private func kept(candidates: Set<Int>, leavers: Set<Int>, creator: PeerID) -> ArraySlice<Int> {
         let count = self.places.count
         let (live, left) = (self.withVouchers(candidates), self.withVouchers(leavers))

@@ -44,8 +44,8 @@ package struct GroupRecords: Sendable, Hashable {
     package private(set) var membership = GroupMembership()
     /// The hashes of all held records, sorted: the same records give the same list.
     package private(set) var hashes: [GroupRecordHash] = []
-    /// A digest of the held records, which two sides compare. The evidence for leaves is not part of it, because an older version drops
-    /// that.
+    /// A digest of the held records, which two sides compare. The evidence for leaves is not part of it, because earlier releases discard
+    /// evidence.
     package private(set) var digest: GroupRecordHash
     /// The hashes of the records that are not stored by hash, cached because peers ask for all hashes, and often.
     private var termsHash: GroupRecordHash
@@ -54,7 +54,7 @@ package struct GroupRecords: Sendable, Hashable {
     /// The leave with the weakest claim to its place, if there are as many leaves as allowed. Among the peers of which no seat is kept,
     /// that is the leave of the peer with the highest id; if there is no such peer, the highest id of all. The same records give the same
     /// leave, so that all machines with too many leaves keep the same ones. Anyone can forge a leave of an unknown key, but a kept seat has
-    /// used a voucher's turn.
+    /// used a voucher's place.
     private var lastLeave: LeavePlace?
 
     private struct LeavePlace: Sendable, Hashable {
