@@ -122,7 +122,7 @@ struct TraceMaker {
             case .sign(let own) = first.verified(true),
             case .sendAndFinish(let answer, _) = first.signed(Array(try initiator.key.signature(for: own)))
         else { throw WireError.misuse }
-        try self.put(connection, one, .proof(answer), "what is said on the connection may follow at once")
+        try self.put(connection, one, .proof(answer), "other frames may follow immediately")
         guard case .verify(let last) = second.received(.proof(answer)), ProofVerifier.isValid(last), case .proven = second.verified(true)
         else {
             throw WireError.misuse
@@ -210,7 +210,7 @@ struct TraceMaker {
         try #require(asked == .send && answered == .reply(.pong(1)) && heard == .deliver)
         try self.put("control", "bob", .ping(1), "after 10 seconds of silence")
         try self.put("control", "alice", .pong(1), "")
-        try self.say("alice", .sessionEnd(Fixtures.session), "a person leaves the session")
+        try self.say("alice", .sessionEnd(Fixtures.session), "a user leaves the session")
         try self.say("alice", .goodbye, "")
         self.put("control", "alice", "close", "", [])
     }
