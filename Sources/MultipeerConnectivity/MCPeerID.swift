@@ -6,7 +6,7 @@ import Earshot
 /// Two ids are equal, with equal hashes, if their keys are, even if their names or objects differ. A new id has a new key. To keep an id
 /// for later runs of a program, archive it (`NSKeyedArchiver`). The archive contains the id and the name, and is not secret. The private
 /// key is stored in `~/.local/state/earshot/multipeer` (below `XDG_STATE_HOME` if that is set), mode 0600, when the id is first archived.
-/// On a machine with the key, an unarchived id is the machine's own. On any other machine, it is a remote peer's.
+/// On a machine that has the key, a decoded id is a local peer. On any other machine, it is a remote peer.
 open class MCPeerID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The maximum length of a name, in bytes of UTF-8.
     static let nameLimit = DisplayName.byteLimit

@@ -1,8 +1,9 @@
 import EarshotWire
 import OrderedCollections
 
-/// The data connections of transfers, and the attempts to open them. The two sides agree on each over the control connection, and the side
-/// that can reach the other dials (``DataLane``). A transfer has at most one. The number of transfers is limited where transfers begin.
+/// The data connections of resources and streams, and the attempts to open them. In this folder, both are called transfers. The two sides
+/// agree on a data connection over the control connection, and the side that can reach the other dials (``DataLane``). A transfer has at
+/// most one data connection. The number of transfers is limited where transfers begin.
 struct DataPaths: Sendable {
     /// The transfer whose bytes a data connection carries.
     enum User: Sendable, Hashable {
