@@ -82,8 +82,8 @@ public struct Peer: Sendable, Hashable, Codable, Identifiable {
     package let trustEnd: WallTime?
     /// The result of the last comparison of digits with the peer.
     public let verified: Verified?
-    /// Another peer with the same name: a known peer, so that the name is ambiguous, or otherwise a peer that is not known and uses the name
-    /// of a known peer.
+    /// Another peer with the same name: a known peer, so that the name is ambiguous, or otherwise a peer that is not known and uses the
+    /// name of a known peer.
     public let nameConflict: PeerID?
     /// The time at which the peer was first seen, by this machine's clock.
     package let firstSighting: WallTime
