@@ -61,7 +61,7 @@ import Testing
             input: Array(Self.read("Config/earshotd.conf").utf8), article: Self.read("Sources/manual/Articles/earshotd.conf.md"),
             version: "1", date: "d")
         for setting in Setting.all { #expect(page.contains("\n.It Va \(setting.key) No = Ar "), "\(setting.name)") }
-        #expect(page.contains(".Ss \"[discovery.info]\"\nPairs of the advertisement"))
+        #expect(page.contains(".Ss \"[discovery.info]\"\nKeys and values to advertise"))
         #expect(page.contains(".It Va advertise No = Ar yes\nWhether other peers can discover this one.\n"))
     }
 

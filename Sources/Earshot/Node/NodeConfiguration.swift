@@ -66,13 +66,13 @@ extension Node {
         /// Invitations that an untrusted peer may send at once, 1 to 10,000; after those, one a second. Further ones are told that this
         /// node is busy. All peers at one address may send four times as many. Read only when the node is made.
         public var invitationBurst = EarshotLimits.askingBurst
-        /// The maximum number of messages in the inbox.
+        /// The maximum number of unread messages, and of read messages. Beyond it, unread messages are refused and read ones deleted.
         public var inboxLimit = 10_000
-        /// The maximum size of the inbox, in bytes.
+        /// The maximum size of the unread messages, and of the read messages, in bytes.
         public var inboxSize: UInt64 = 256 * 1024 * 1024
         /// The age at which read messages are deleted.
         public var inboxAge: Duration = .seconds(30 * 86_400)
-        /// The policy for resources from session members.
+        /// The policy for resources from peers in a session.
         public var acceptResources: OfferPolicy = .session
         /// The directory for received files, an absolute path. If `nil`, files stay in the spool until they are fetched.
         public var receiveDirectory: String?

@@ -1,4 +1,4 @@
-/// The policy for offers of resources from session members.
+/// The policy for offers of resources from peers in a session.
 public enum OfferPolicy: String, Sendable, Hashable, Codable, CaseIterable {
     /// Accept the offer, within the limits.
     case session

@@ -57,7 +57,7 @@ package struct PolicyEngine: Sendable {
         package var fromTrusted = InvitationPolicy.accept
         /// Whether invitations from untrusted peers are declined without being shown.
         package var pairedOnly = false
-        /// For resources from session members.
+        /// For resources from peers in a session.
         package var acceptResources = OfferPolicy.session
 
         package init() {}

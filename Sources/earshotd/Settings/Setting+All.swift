@@ -22,8 +22,8 @@ extension Setting {
             "Service type: only peers of the same type see each other (default: earshot)."),
         Setting(
             "peer.port", \.node.port, .number(0...65535), default: "47110", flag: Flag(name: "port", value: "n", text: \.port),
-            needsRestart: true, "TCP port to listen on (default: 47110, or a free port if that is in use).",
-            details: "If a configured port is in use, the daemon does not start. 0 means any free port."
+            needsRestart: true, "TCP port to listen on (default: 47110, or a free port if 47110 is in use).",
+            details: "If the port is set here, even to 47110, and is in use, the daemon does not start. 0 means any free port."
         ).with(\.node.portIsFixed, SettingParser { $0.origin != .defaults }),
         Setting(
             "peer.encryption", \.node.encryption, .choice([.required, .optional, .none]), default: "required",
@@ -35,8 +35,8 @@ extension Setting {
             "identity.certificate", \.node.certificate, .optional(.path()), needsRestart: true,
             "PEM file (absolute path) with a certificate and its intermediates, 4 certificates at most.",
             details: """
-                The key is P-256, P-384, RSA (2048 to 8192 bits) or Ed25519. Set both certificate and private_key, or neither: if empty, a key \
-                is generated on first start and kept in the state directory.
+                The key is P-256, P-384, RSA (2048 to 8192 bits) or Ed25519. Set both certificate and private_key, or neither. If neither is \
+                set, the daemon generates a key at its first start and keeps it in the state directory.
                 """
         ).with(\.certificateMark),
         Setting(
@@ -65,13 +65,13 @@ extension Setting {
     private static let invitations = [
         Setting(
             "invitations.from_unknown", \.node.fromUnknown, .choice([.ask, .accept, .reject]), default: "ask",
-            "Invitations from peers whose trust is unknown: ask (a user decides), accept or reject."),
+            "Invitations from untrusted peers (their trust is unknown): ask (a user decides), accept or reject."),
         Setting(
             "invitations.from_trusted", \.node.fromTrusted, .choice([.accept, .ask]), default: "accept",
             "Invitations from trusted peers: accept or ask."),
         Setting(
             "invitations.paired_only", \.node.pairedOnly, .boolean(), default: "no",
-            "Whether to decline invitations from untrusted peers without showing them."),
+            "Whether to decline invitations from untrusted peers without showing them, whatever from_unknown says."),
         Setting(
             "invitations.timeout", \.node.invitationTimeout, .duration(.seconds(1)...EarshotLimits.invitationTimeout), default: "5min",
             "How long an invitation from this machine waits for an answer, 1s to 1d."),
@@ -83,15 +83,24 @@ extension Setting {
             "Invitations to groups: ask (a user decides), accept (if from a trusted peer, else ask) or reject."),
         Setting(
             "groups.files", \.node.groupFiles, .choice(GroupFilePolicy.allCases), default: "accept",
-            "Files sent to a group: accept (subject to accept in [resources]) or ask.",
-            details: "With ask, a user decides about files from members that are neither trusted nor in a session."),
+            "Files sent to a group: accept, or ask (a user decides).",
+            details: """
+                With ask, files from members that are trusted or in a session with this machine are still accepted. If accept in [resources] \
+                is ask, a user decides about every file.
+                """),
     ]
 
     private static let messages = [
         Setting(
             "messages.inbox_limit", \.node.inboxLimit, .number(1...1_000_000_000), default: "10000",
-            "Maximum number of messages in the inbox."),
-        Setting("messages.inbox_size", \.node.inboxSize, .size(), default: "256M", "Maximum size of the inbox."),
+            "Maximum number of unread messages in the inbox.",
+            details: """
+                At the limit, further messages are refused (inbox-full). At most as many read messages are kept; beyond that, the oldest are \
+                deleted.
+                """),
+        Setting(
+            "messages.inbox_size", \.node.inboxSize, .size(), default: "256M", "Maximum size of the unread messages in the inbox.",
+            details: "The same limit applies to the read messages."),
         Setting(
             "messages.inbox_age", \.node.inboxAge, .duration(.zero ... .seconds(Int64(Int32.max))), default: "30d",
             "Age at which read messages are deleted.", details: "Only time during which the daemon runs counts."),
@@ -105,25 +114,28 @@ extension Setting {
     private static let resources = [
         Setting(
             "resources.accept", \.node.acceptResources, .choice(OfferPolicy.allCases), default: "session",
-            "Files from session members: session (accept, within the limits) or ask (wait for `earshot file accept`)."),
+            "Files from peers in a session: session (accept, within the limits below) or ask (wait for `earshot file accept`)."),
         Setting(
             "resources.directory", \.node.receiveDirectory, .optional(.path()), "Directory for received files, an absolute path.",
             details: """
-                Each file is as readable as the directory. If empty, files stay in the daemon's spool until `earshot file get`. The state \
-                directory and its spool are refused. The packaged service needs permission to write to the directory: see "Received files" in \
-                `man earshotd.conf`.
+                Every user who may read the directory may read the files in it. If no directory is set, files stay in the daemon's spool until \
+                `earshot file get`. The state directory and its spool are refused. The packaged service needs permission to write to the \
+                directory: see "Received files" in `man earshotd.conf`.
                 """),
         Setting(
             "resources.on_conflict", \.node.onNameConflict, .choice(NameConflictPolicy.allCases), default: "rename",
-            "If a name is taken in the directory: rename (to \"name (2).ext\"), overwrite or skip (the sender is told)."),
+            """
+            If the directory has a file of the same name: rename (to "name (2).ext"), overwrite, or skip (refuse the new file, with an error \
+            at the sender).
+            """),
         Setting(
             "resources.max_size", \.node.maximumResourceSize, .optional(.size()),
             "Largest file to accept (default: limited only by quota and reserve)."),
         Setting(
             "resources.quota", \.node.quota, .size(), default: "20G", "Maximum disk space of all received files, in whole blocks.",
             details: """
-                One peer's unfinished files may use a quarter of it (three quarters if the peer is trusted), which also limits the size of a \
-                file.
+                The unfinished files of one peer may use a quarter of the quota, or three quarters if the peer is trusted. A single file \
+                cannot be larger than that.
                 """),
         Setting("resources.reserve", \.node.reserve, .percentage(), default: "5%", "Part of the file system to leave free."),
     ]
@@ -134,13 +146,15 @@ extension Setting {
             "Path of the Unix socket that serves the control API.",
             details: """
                 Default: $RUNTIME_DIRECTORY/earshot.sock, else $XDG_RUNTIME_DIR/earshot/earshot.sock, else, for root, \
-                /run/earshot/earshot.sock. Outside /run/earshot, the packaged service needs permission to write (ReadWritePaths): see \
-                "Received files" in `man earshotd.conf`.
+                /run/earshot/earshot.sock. Other users must set a path if XDG_RUNTIME_DIR is not set. Outside /run/earshot, the packaged \
+                service needs permission to write (ReadWritePaths): see "Received files" in `man earshotd.conf`.
                 """),
         Setting(
             "control.group", \.group, .optional(.text()), needsRestart: true,
-            "Group whose members may use the socket, in addition to root and the daemon's user.",
-            details: "The daemon's user must belong to it. The packaged service sets earshot; empty means none."),
+            "Unix group whose members may use the socket, in addition to root and the daemon's user.",
+            details: """
+                The daemon's user must belong to the group. The default of the packaged service is earshot. An empty value means no group.
+                """),
     ]
 
     private static let log = [
