@@ -1,7 +1,8 @@
 /// earshotd(8).
 enum DaemonPage {
     static func write(_ command: CommandDump.Command, _ article: Article, to page: inout Mdoc) {
-        page.raw(".Sh NAME\n.Nm earshotd\n.Nd messages and files between machines within earshot: the daemon\n.Sh SYNOPSIS\n.Nm")
+        page.raw(".Sh NAME\n.Nm earshotd\n.Nd daemon that exchanges messages and files with machines on the local network")
+        page.raw(".Sh SYNOPSIS\n.Nm")
         for argument in command.shown { page.raw("." + Mdoc.synopsis(argument)) }
         page.raw(".Sh DESCRIPTION")
         command.abstract.map { page.prose($0) }
@@ -36,8 +37,8 @@ enum DaemonPage {
         Print the peer id, the kind of key and the location of the key.
         .It Cm identity new
         Create a new key, which is used from the next start.
-        Other peers then see a new peer.
-        The old key is kept beside the new one, under the date, with mode 0600.
+        To other peers, this machine is then a new peer.
+        The old key is kept in the same directory, in a file that has the date in its name, with mode 0600.
         .It Cm identity export Op Fl o Ar file
         Write key and certificate as PEM, to a new file with mode 0600 or to standard output.
         .El
@@ -56,7 +57,7 @@ enum DaemonPage {
         .Sh SIGNALS
         .Bl -tag -width Ds
         .It Dv SIGTERM , SIGINT
-        Close all connections in order, and exit.
+        Close all connections properly, and exit.
         Sessions survive.
         .It Dv SIGHUP
         Reload the settings.
@@ -70,8 +71,9 @@ enum DaemonPage {
         .It 0
         the daemon was told to stop
         .It 1
-        the daemon could not start or continue, and logs the reason; a group in the settings that the system does not know (yet) counts as
-        such, because a later start may find it
+        the daemon could not start or continue, and logs the reason; this includes a Unix group in
+        .Bq control
+        that does not exist yet
         .It 64
         usage error
         .It 66
@@ -122,7 +124,7 @@ enum DaemonPage {
         .Xr earshotd.conf 5 .
         .It Pa /var/lib/earshot
         Its identity, messages and received files.
-        A process that can read the private key in this directory can pose as this machine.
+        A process that can read the private key in this directory can impersonate this machine.
         .It Pa /run/earshot/earshot.sock
         Its control socket.
         .It Pa \\(ti/.config/earshot/earshotd.conf , \\(ti/.local/state/earshot , $XDG_RUNTIME_DIR/earshot/earshot.sock

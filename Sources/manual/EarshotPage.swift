@@ -3,7 +3,8 @@ enum EarshotPage {
     static func write(_ command: CommandDump.Command, _ article: Article, to page: inout Mdoc) {
         let verbs = Self.flattened(command)
         let common = Self.common(verbs.map(\.command))
-        page.raw(".Sh NAME\n.Nm earshot\n.Nd messages and files between machines within earshot\n.Sh SYNOPSIS\n.Nm\n.Ar command")
+        page.raw(".Sh NAME\n.Nm earshot\n.Nd exchange messages and files with machines on the local network")
+        page.raw(".Sh SYNOPSIS\n.Nm\n.Ar command")
         page.raw(".Op Ar argument ...")
         for argument in common where argument.kind != "flag" || argument.valueName == "json" { page.raw("." + Mdoc.synopsis(argument)) }
         page.raw(Self.description)
@@ -69,7 +70,8 @@ enum EarshotPage {
         Every member can invite others, unless the group is closed.
         Only the creator can rename the group, remove members and dissolve it.
         .Pp
-        Two members need no session with each other; membership allows them nothing but to talk in the group.
+        Two members of a group need no session with each other.
+        Membership allows only messages and files in the group.
         A message or a file that is sent with
         .Fl -queue
         waits for members that are away.
@@ -116,7 +118,7 @@ enum EarshotPage {
         tries first.
         .It Pa /run/earshot/earshot.sock
         The socket of the system's daemon.
-        Members of the group
+        Members of the Unix group
         .Ql earshot
         may use it.
         .El
