@@ -11,7 +11,8 @@ extension Check {
             remarks.append(
                 .fail(
                     "another machine at \(copies.map(\.escapedForDisplay).joined(separator: ", ")) advertises the peer id of this one",
-                    next: "if its disk is a copy of this machine's, make a new identity there: sudo earshot identity new"))
+                    next: "if its disk is a copy of this machine's, make a new identity there: "
+                        + "sudo -u earshot earshotd identity new --state-directory /var/lib/earshot"))
         }
         if let instance = status.local?.instanceName, instance != status.name {
             remarks.append(
