@@ -61,9 +61,9 @@ import Testing
         #expect(decisions.dropLast(2) == self.engine(.unknown).explain()[...], "it changes nothing else")
         #expect(decisions.suffix(2).map(\.rule) == ["group = team", "group = ops"])
         #expect(decisions.suffix(2).allSatisfy { $0.action == .group && $0.outcome == .allow })
-        #expect(decisions.last?.reason.contains("its files there are taken") == true)
+        #expect(decisions.last?.reason.contains("its files there are accepted") == true)
         let asking = self.engine(.unknown).explain(in: ["team"], files: .ask).last
-        #expect(asking?.reason.contains("a person is asked about its files there") == true)
+        #expect(asking?.reason.contains("a user decides about its files there") == true)
         let blocked = self.engine(.blocked).explain(in: ["team"]).last
         #expect(blocked?.action == .group && blocked?.outcome == .deny && blocked?.rule == "trust = blocked")
     }
@@ -91,7 +91,7 @@ import Testing
             self.engine(.unknown, isTLSPinned: isTLSPinned) { $0.encryption = preference }.explain()[0].reason
         }
         #expect(reason(.required) == "over TLS only")
-        #expect(reason(.optional, true).contains("has spoken TLS before"))
+        #expect(reason(.optional, true).contains("has used TLS before"))
         #expect(reason(.optional).contains("else in plaintext"))
         #expect(reason(.none).contains("in plaintext only"))
     }

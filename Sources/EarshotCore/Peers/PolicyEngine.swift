@@ -76,31 +76,31 @@ package struct PolicyEngine: Sendable {
         let trust = self.trustWords
         switch self.facts.trust {
         case .blocked:
-            return (.hide, "trust = blocked", "it is blocked: it is told that its invitation was declined, and nobody here sees it")
+            return (.hide, "trust = blocked", "it is blocked: its invitations are declined without being shown")
         case .trusted, .unknown: break
         }
-        if self.facts.isInviting { return (.accept, "invite", "somebody here has invited it, so both sides want a session") }
+        if self.facts.isInviting { return (.accept, "invite", "a user here has invited it, so both sides want a session") }
         switch self.facts.trust {
         case .trusted:
             let rule = "invitations.from_trusted = \(self.settings.fromTrusted.rawValue)"
             switch self.settings.fromTrusted {
-            case .accept: return (.accept, rule, "\(trust), and invitations of trusted peers are accepted by themselves")
-            case .ask: return (.ask, rule, "\(trust), and a person is asked all the same")
-            case .reject: return (.reject, rule, "\(trust), and invitations of trusted peers are rejected")
+            case .accept: return (.accept, rule, "\(trust), and invitations from trusted peers are accepted automatically")
+            case .ask: return (.ask, rule, "\(trust), but a user decides about invitations from trusted peers too")
+            case .reject: return (.reject, rule, "\(trust), but invitations from trusted peers are rejected")
             }
         case .unknown, .blocked:
             if self.settings.pairedOnly {
-                return (.hide, "invitations.paired_only = yes", "\(trust), and invitations of strangers are declined without being shown")
+                return (.hide, "invitations.paired_only = yes", "\(trust), and such invitations are declined without being shown")
             }
             let rule = "invitations.from_unknown = \(self.settings.fromUnknown.rawValue)"
             switch self.settings.fromUnknown {
             case .accept:
                 guard self.facts.verified != .mismatched else {
-                    return (.ask, "verified = mismatched", "its digits differed when they were compared, so a person is asked")
+                    return (.ask, "verified = mismatched", "its digits differed when they were compared, so a user decides")
                 }
-                return (.accept, rule, "\(trust), and everybody's invitations are accepted by themselves")
-            case .ask: return (.ask, rule, "\(trust), so a person is asked")
-            case .reject: return (.reject, rule, "\(trust), and invitations of strangers are rejected")
+                return (.accept, rule, "\(trust), but invitations from untrusted peers are accepted automatically")
+            case .ask: return (.ask, rule, "\(trust), so a user decides")
+            case .reject: return (.reject, rule, "\(trust), and invitations from untrusted peers are rejected")
             }
         }
     }
@@ -110,28 +110,28 @@ package struct PolicyEngine: Sendable {
         let trust = self.trustWords
         let rule = "groups.invitations = \(policy.rawValue)"
         if self.facts.trust == .blocked {
-            return (.hide, "trust = blocked", "it is blocked: it is told that its invitation was declined, and nobody here sees it")
+            return (.hide, "trust = blocked", "it is blocked: its invitations are declined without being shown")
         }
         if self.facts.trust != .trusted, self.settings.pairedOnly {
-            return (.hide, "invitations.paired_only = yes", "\(trust), and invitations of strangers are declined without being shown")
+            return (.hide, "invitations.paired_only = yes", "\(trust), and such invitations are declined without being shown")
         }
         switch policy {
         case .reject: return (.reject, rule, "invitations to groups are rejected")
         case .accept where self.facts.trust == .trusted:
-            return (.accept, rule, "\(trust), and its invitations to groups are accepted by themselves")
-        case .accept, .ask: return (.ask, rule, "\(trust), so a person is asked")
+            return (.accept, rule, "\(trust), and its invitations to groups are accepted automatically")
+        case .accept, .ask: return (.ask, rule, "\(trust), so a user decides")
         }
     }
 
     /// Returns whether a file that the peer sends to a group is accepted without asking a user, by `[groups] files` and `[resources] accept`,
     /// and the reason, as the end of a sentence.
     package func groupFile(_ policy: GroupFilePolicy) -> (isTaken: Bool, reason: String) {
-        guard self.settings.acceptResources == .session else { return (false, "a person is asked about each file there") }
+        guard self.settings.acceptResources == .session else { return (false, "a user decides about each file there") }
         switch policy {
-        case .accept: return (true, "its files there are taken")
+        case .accept: return (true, "its files there are accepted")
         case .ask where self.facts.trust == .trusted || self.facts.hasSession:
-            return (true, "its files there are taken, as it is \(self.facts.hasSession ? "in a session" : "trusted")")
-        case .ask: return (false, "a person is asked about its files there (groups.files = ask)")
+            return (true, "its files there are accepted, because it is \(self.facts.hasSession ? "in a session" : "trusted")")
+        case .ask: return (false, "a user decides about its files there (groups.files = ask)")
         }
     }
 
@@ -142,20 +142,20 @@ package struct PolicyEngine: Sendable {
             self.connect(),
             self.send(),
             PolicyDecision(action: .invite, outcome: invitation.outcome.shown, rule: invitation.rule, reason: invitation.reason),
-            self.inSession(.message, rule: "session", "messages of a peer in a session are taken"),
+            self.inSession(.message, rule: "session", "messages in a session are accepted"),
             self.file(),
-            self.inSession(.stream, rule: "session", "streams of a peer in a session wait for a reader"),
+            self.inSession(.stream, rule: "session", "streams in a session wait for a reader"),
         ] + groups.map { self.inGroup($0, files) }
     }
 
     /// Messages in a group need no session: both must be members, and the peer must not be blocked.
     private func inGroup(_ name: String, _ files: GroupFilePolicy) -> PolicyDecision {
         guard self.facts.trust != .blocked else {
-            let reason = "it is blocked: in \(name) it is neither sent to nor heard"
+            let reason = "it is blocked: in \(name), nothing is sent to it or accepted from it"
             return PolicyDecision(action: .group, outcome: .deny, rule: "trust = blocked", reason: reason)
         }
         let reason =
-            "both are members: messages in \(name) are sent to it and taken from it, \(self.groupFile(files).reason), and nothing else"
+            "both are members: messages in \(name) are sent to it and accepted from it, and \(self.groupFile(files).reason)"
         return PolicyDecision(action: .group, outcome: .allow, rule: "group = \(name)", reason: reason)
     }
 
@@ -163,14 +163,14 @@ package struct PolicyEngine: Sendable {
         guard self.facts.trust != .blocked else {
             return PolicyDecision(
                 action: .connect, outcome: .deny, rule: "trust = blocked",
-                reason: "it is blocked: it is not dialled, and nothing of its is heard")
+                reason: "it is blocked: this machine does not connect to it, and accepts nothing from it")
         }
         let rule = "peer.encryption = \(self.settings.encryption.rawValue)"
         let reason =
             switch self.settings.encryption {
             case .required: "over TLS only"
-            case .optional where self.facts.isTLSPinned: "over TLS only, because it has spoken TLS before"
-            case .optional: "over TLS where it can, else in plaintext, which anyone on the network can read"
+            case .optional where self.facts.isTLSPinned: "over TLS only, because it has used TLS before"
+            case .optional: "over TLS if its settings allow that, else in plaintext, which anyone on the network can read"
             case .none: "in plaintext only, which anyone on the network can read"
             }
         return PolicyDecision(action: .connect, outcome: .allow, rule: rule, reason: reason)
@@ -193,8 +193,8 @@ package struct PolicyEngine: Sendable {
     private func file() -> PolicyDecision {
         let rule = "resources.accept = \(self.settings.acceptResources.rawValue)"
         switch self.settings.acceptResources {
-        case .session: return self.inSession(.file, rule: rule, "files of a peer in a session are taken, within the limits of [resources]")
-        case .ask: return self.inSession(.file, rule: rule, "a person is asked about each file", outcome: .ask)
+        case .session: return self.inSession(.file, rule: rule, "files in a session are accepted, within the limits of [resources]")
+        case .ask: return self.inSession(.file, rule: rule, "a user decides about each file", outcome: .ask)
         }
     }
 
@@ -213,15 +213,15 @@ package struct PolicyEngine: Sendable {
         case .accept:
             return PolicyDecision(
                 action: action, outcome: outcome, rule: invitation.rule,
-                reason: "there is no session with it, and its invitation to one is accepted by itself")
+                reason: "there is no session with it, and its invitation is accepted automatically")
         case .ask:
             return PolicyDecision(
                 action: action, outcome: .ask, rule: invitation.rule,
-                reason: "there is no session with it, and a person is asked about its invitation to one")
+                reason: "there is no session with it, and a user decides about its invitation")
         case .reject, .hide:
             return PolicyDecision(
                 action: action, outcome: .deny, rule: invitation.rule,
-                reason: "there is no session with it, and its invitation to one is declined")
+                reason: "there is no session with it, and its invitation is declined")
         }
     }
 

@@ -4,7 +4,7 @@ import OrderedCollections
 /// Peers' frames about invitations. The settings decide first, and only invitations that await a user's decision are counted.
 extension NodeCore {
     /// The error for a stranger's invitation that is evicted for another's.
-    static var tooMany: EarshotError { EarshotError(.busy, "too many strangers wait for an answer, and another one has its place") }
+    static var tooMany: EarshotError { EarshotError(.busy, "too many untrusted peers wait for an answer; another has its place") }
 
     mutating func invitationCame(_ invite: Invite, from id: PeerID, on link: LinkID) {
         guard let record = self.records[id] else { return }
@@ -80,7 +80,7 @@ extension NodeCore {
         case .replaced(let other, let hadGone):
             guard let displaced = self.invitations.allPending(with: other, .incoming).first else { return true }
             if hadGone {
-                self.lapse(displaced, "it has gone, and another stranger has its place")
+                self.lapse(displaced, "it has gone, and another untrusted peer has its place")
             } else {
                 self.resolveInvitation(displaced, .failed, Self.tooMany, answering: .busy)
             }

@@ -136,7 +136,7 @@ extension NodeCore {
         case .busy: return false
         case .replaced(let other, _):
             self.endAttempt(other, .busy)
-            self.enter(other, .failed, EarshotError(.busy, "too many strangers want to compare digits, and another one has its place"))
+            self.enter(other, .failed, EarshotError(.busy, "too many untrusted peers want to compare digits; another has its place"))
             return true
         }
     }
