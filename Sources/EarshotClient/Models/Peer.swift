@@ -38,8 +38,7 @@ extension ControlAPI {
         @ReadableValue public var trustExpiresAt: Date?
         /// The result of the last comparison of digits.
         public let verified: Tolerant<Verified>?
-        /// Another peer with the same name: a known peer, so that the name is ambiguous, or otherwise a peer that is not known and uses the
-        /// name of a known peer.
+        /// Another peer with the same name. If both peers are known, the name is ambiguous. Otherwise only one of them is known.
         public let nameConflict: PeerID?
         /// When the peer was first seen.
         @ReadableTime public var firstSeen: Date?

@@ -76,7 +76,7 @@ extension ControlAPI {
 
     /// The numbers of peers, sessions, messages and so on.
     public struct Counts: Codable, Hashable, Sendable {
-        /// Known peers, present or away.
+        /// All peers, nearby or away.
         public let peers: Int
         /// Connected peers.
         public let connected: Int

@@ -52,8 +52,8 @@ struct DaemonMetrics: Sendable {
 
     private func addPeers(to text: inout PrometheusText) {
         let counts = self.node.counts
-        text.add("earshot_peers", .gauge, "Known peers, near and away.", counts.peers)
-        text.add("earshot_sessions", .gauge, "Sessions, attached or not.", counts.sessions)
+        text.add("earshot_peers", .gauge, "Peers, nearby or away.", counts.peers)
+        text.add("earshot_sessions", .gauge, "Sessions, whether their peers are connected or not.", counts.sessions)
         text.add("earshot_groups", .gauge, "Groups that this machine is in, or is joining.", self.node.groups)
         text.add(
             "earshot_group_members", .gauge, "Other members of these, by whether they can be talked to; one of two groups counts twice.",
