@@ -12,7 +12,7 @@ struct EarshotDaemon: AsyncParsableCommand {
         abstract: "Discover machines on the local network, and exchange messages and files with them.",
         discussion: """
             Settings come from, in order of precedence: flags; the environment (EARSHOT_PEER_NAME for name in [peer]); the settings \
-            files; a packaged unit (EARSHOT_UNIT_PEER_NAME); the defaults.
+            files; the defaults of a packaged systemd unit (EARSHOT_UNIT_PEER_NAME); the built-in defaults.
             """,
         version: "earshotd \(EarshotVersion.described)", subcommands: [IdentityCommand.self])
 

@@ -4,7 +4,10 @@ import EarshotClient
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "events", abstract: "Print events as they happen.")
 
-    @Option(name: .long, help: ArgumentHelp("Start after this event, if the daemon still has it.", valueName: "n"))
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Start after the event with this sequence number (seq); events that are gone are reported as a gap.", valueName: "n"))
     var since: UInt64?
     @OptionGroup var options: GlobalOptions
 

@@ -7,7 +7,8 @@ struct FileCancelCommand: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "The file's id (first 4 characters suffice), its name, or the share_id of a file sent to a group.", valueName: "id|name"),
+            "The file's id (first 4 characters suffice), its name, or the share_id (earshot file list --json) of a file sent to a group.",
+            valueName: "id|name"),
         completion: .runningFile)
     var file: String
     @OptionGroup var options: GlobalOptions

@@ -7,9 +7,9 @@ struct ReceiveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "receive", abstract: "Print unread messages, oldest first.",
         discussion: """
-            Without --follow, --count or --timeout, prints the unread messages and exits. While waiting, it also prints unreliable \
-            messages, which are delivered only to waiting programs. With --all, prints the messages that were read too, and leaves unread \
-            messages unread.
+            Without --follow, --count or --timeout, prints the unread messages and exits. With --timeout alone, prints the unread messages; \
+            if there are none, waits for the first one. While waiting, also prints unreliable messages, which are delivered only to waiting \
+            programs. With --all, prints the messages that were read too, and leaves unread messages unread.
             """)
 
     /// The number of messages in one request, which is the most that the daemon answers. It also bounds the answer's bytes.
@@ -23,7 +23,10 @@ struct ReceiveCommand: AsyncParsableCommand {
     var group: String?
     @Option(name: .long, help: ArgumentHelp("Wait until this many messages have been printed.", valueName: "n"))
     var count: Int?
-    @Option(name: .long, help: ArgumentHelp("Maximum time to wait, such as 30, 1.5, 30s or 2min.", valueName: "time"))
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Maximum time to wait, in seconds or with a unit, such as 30, 1.5s or 2min; default: no limit.", valueName: "time"))
     var timeout: Seconds?
     @Flag(name: .long, help: "Also print messages that were read, and mark none as read.")
     var all = false

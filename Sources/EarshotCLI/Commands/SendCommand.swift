@@ -42,7 +42,11 @@ struct SendCommand: AsyncParsableCommand {
     var type: String?
     @Flag(name: .long, help: "Queue the message in the daemon, which delivers it when the peer is available.")
     var queue = false
-    @Option(name: .long, help: ArgumentHelp("Maximum time to try, such as 30, 1.5, 30s or 2min; default: 10s.", valueName: "time"))
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Maximum time to try, in seconds or with a unit, such as 30, 1.5s or 2min; default: 10s; with --queue, outbox_age.",
+            valueName: "time"))
     var timeout: Seconds?
     @OptionGroup var options: GlobalOptions
 

@@ -12,7 +12,11 @@ struct StreamAcceptCommand: AsyncParsableCommand {
     var name: String?
     @Option(name: .long, help: ArgumentHelp("Only a stream from this peer.", valueName: "peer"), completion: .provenPeer)
     var from: String?
-    @Option(name: .long, help: ArgumentHelp("Maximum time to wait for the stream, such as 30, 30s or 2min.", valueName: "time"))
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Maximum time to wait for the stream, in seconds or with a unit, such as 30, 30s or 2min; default: no limit.",
+            valueName: "time"))
     var timeout: Seconds?
     @OptionGroup var options: GlobalOptions
 

@@ -6,13 +6,17 @@ import Glibc
 struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify", abstract: "Verify a peer's key by comparing six digits, and trust it if they match.",
-        discussion:
-            "Run it on both machines; each shows six digits. Read them to each other: they match unless an attacker is in the middle.")
+        discussion: """
+            Run this command on both machines, within the timeout. Both show six digits. Read the digits to each other: they match unless an \
+            attacker is in the middle.
+            """)
 
     @Argument(help: .peer, completion: .peer(notYet: .blocked))
     var peer: String
     @Option(
-        name: .long, help: ArgumentHelp("Maximum time to wait for the other user, such as 60 or 5min; default: 2min.", valueName: "time"))
+        name: .long,
+        help: ArgumentHelp(
+            "Maximum time to wait for the other user, in seconds or with a unit, such as 60 or 5min; default: 2min.", valueName: "time"))
     var timeout: Seconds?
     @OptionGroup var options: GlobalOptions
 

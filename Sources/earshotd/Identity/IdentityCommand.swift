@@ -8,8 +8,9 @@ struct IdentityCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "identity", abstract: "Show, replace or export this machine's key.",
         discussion: """
-            For a user without an identity, shows the identity of the system's daemon. Only root and the daemon's user can read its key: \
-            sudo -u earshot earshotd identity show --state-directory /var/lib/earshot
+            If the user has no identity, show and export use the identity of the system's daemon. For new, name the state directory of the \
+            system's daemon: --state-directory /var/lib/earshot. Only root and the user earshot can read the key there: sudo -u earshot \
+            earshotd identity show --state-directory /var/lib/earshot
             """,
         subcommands: [IdentityShowCommand.self, IdentityNewCommand.self, IdentityExportCommand.self])
 

@@ -5,7 +5,8 @@ internal import FoundationEssentials
 
 struct IdentityNewCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "new", abstract: "Generate a new key, so that peers see a new peer. The old key is kept beside it.")
+        commandName: "new", abstract: "Replace this machine's key with a new one.",
+        discussion: "To other peers, this machine is then a new peer. The old key is kept in the same directory.")
 
     @OptionGroup var options: PlaceOptions
     @Flag(name: .long, help: "Print JSON.")

@@ -5,13 +5,16 @@ import EarshotSafety
 struct GroupRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove", abstract: "Remove a member from a group that this machine created.",
-        discussion: "Members that it invited stay, unless --invited is given. Only this machine can invite the removed member again.")
+        discussion: """
+            Members that joined through the removed member stay, unless --invited is given. Only this machine can invite the removed member \
+            again.
+            """)
 
     @Argument(help: .group, completion: .group)
     var group: String
     @Argument(help: .peer, completion: .groupMember)
     var peer: String
-    @Flag(name: .long, help: "Also remove all members that it invited.")
+    @Flag(name: .long, help: "Also remove the members that joined through this member, directly or indirectly.")
     var invited = false
     @OptionGroup var options: GlobalOptions
 

@@ -12,7 +12,11 @@ struct GroupInviteCommand: AsyncParsableCommand {
     var peers: [String]
     @Option(name: .long, help: "Message shown to the peer, up to 8 KiB.")
     var context: String?
-    @Option(name: .long, help: ArgumentHelp("Maximum time to wait, such as 30, 1.5, 30s or 2min.", valueName: "time"))
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Maximum time to wait, in seconds or with a unit, such as 30, 1.5s or 2min; default: as in the settings, 5min.",
+            valueName: "time"))
     var timeout: Seconds?
     @OptionGroup var options: GlobalOptions
 
