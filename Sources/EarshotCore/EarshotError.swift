@@ -70,7 +70,7 @@ public struct EarshotError: Error, Sendable, CustomStringConvertible {
         case distrust
         /// Compare digits with the peer.
         case verify
-        /// Compare the digits again, or forget that they differed.
+        /// Compare the digits again, or remove the record of the mismatch.
         case compareAgain = "compare-again"
         /// List the invitations.
         case listInvitations = "list-invitations"

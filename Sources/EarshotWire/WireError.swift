@@ -79,7 +79,7 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
         case .encryptionMismatch: "the two encryption preferences do not allow this transport"
         case .downgradeDetected: "both sides prefer TLS but the connection is plaintext"
         case .preferenceRewritten: "an encryption preference was changed on its way"
-        case .tlsPinned: "the peer has spoken TLS before, and plaintext is not accepted from it until a person allows that"
+        case .tlsPinned: "the peer has used TLS before, and plaintext is not accepted from it until a user allows that"
         case .versionUnsupported: "the two sides have no protocol version in common"
         case .serviceMismatch: "the two sides are of different service types"
         case .unsupportedScheme(let scheme): "the signature scheme \(scheme.rawValue) is not supported here with the key that came"

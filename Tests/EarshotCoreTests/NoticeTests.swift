@@ -27,7 +27,7 @@ import Testing
             lines == [
                 "an invitation came in decision=ask rule=invitations.from_unknown = ask",
                 "a session stands",
-                "an invitation was accepted by=a person",
+                "an invitation was accepted by=a user",
                 "a session ended by=this machine",
             ])
         #expect(bob.notices.allSatisfy { notice in notice.level == .debug || notice.details.contains { $0.name == "name" } })
@@ -55,8 +55,8 @@ import Testing
             self.lines(bob, "decision", "state", "trust", "before") == [
                 "an invitation came in decision=deny",
                 "an invitation of a peer ended state=declined",
-                "a person has decided about a peer trust=trusted before=unknown",
-                "a person has decided about a peer trust=blocked before=trusted",
+                "a user has decided about a peer trust=trusted before=unknown",
+                "a user has decided about a peer trust=blocked before=trusted",
             ])
     }
 }

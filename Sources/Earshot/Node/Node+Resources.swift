@@ -134,7 +134,7 @@ extension Node {
             self.logger.info("removed unfinished content from the spool", metadata: ["files": "\(swept.removed.count)"])
         }
         for error in swept.left {
-            self.logger.warning("what nobody needs any more stays in the spool, and takes its room", metadata: ["error": "\(error)"])
+            self.logger.warning("cannot remove unneeded content from the spool", metadata: ["error": "\(error)"])
         }
     }
 }

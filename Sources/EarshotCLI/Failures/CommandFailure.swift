@@ -101,7 +101,7 @@ struct CommandFailure: Error, Hashable, Sendable {
         case .trust: "trust the peer: earshot trust \(peer)"
         case .distrust: "revoke the trust in the peer: earshot distrust \(peer)"
         case .verify: "compare the digits first: earshot verify \(peer)"
-        case .compareAgain: "compare the digits again: earshot verify \(peer); or forget that they differed: earshot distrust \(peer)"
+        case .compareAgain: "compare the digits again: earshot verify \(peer); or remove the mismatch: earshot distrust \(peer)"
         case .listInvitations: "see the invitations: earshot invitations"
         case .listGroups: "see the groups: earshot group list"
         case .renewGroup: "create a new group with its members: earshot group create NAME --from GROUP"

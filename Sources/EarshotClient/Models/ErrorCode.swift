@@ -49,7 +49,7 @@ extension ControlAPI {
         case distrust
         /// Compare digits with the peer.
         case verify
-        /// Compare the digits again, or forget that they differed.
+        /// Compare the digits again, or remove the record of the mismatch.
         case compareAgain = "compare-again"
         /// List the invitations.
         case listInvitations = "list-invitations"

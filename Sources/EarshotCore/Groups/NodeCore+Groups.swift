@@ -253,7 +253,7 @@ extension NodeCore {
         guard let held = self.groups[group] else { return }
         if let invitation = held.invitation {
             // The inviter may still let this machine in, and then hears that this machine has left.
-            self.stopJoining(group, invitation, .cancelled, EarshotError(.cancelled, "a person here has left the group"))
+            self.stopJoining(group, invitation, .cancelled, EarshotError(.cancelled, "a user here has left the group"))
             // A write that records the admission, by this invitation or an earlier one, may be in flight. A restart before this write would
             // load it.
             return self.decide(.group(.keep(group, call)))

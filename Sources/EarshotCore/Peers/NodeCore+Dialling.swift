@@ -153,16 +153,16 @@ extension EarshotError {
             words = "\(name) agrees to neither TLS nor plaintext; look at encryption in [peer] there"
         case (.downgradeDetected, .optional) where self.underlying as? WireError == .tlsPinned:
             words =
-                "\(name) has spoken TLS with this machine before, and now speaks plaintext only; "
-                + "if that is meant, revoke the trust in it"
+                "\(name) has used TLS with this machine before, and now allows plaintext only; "
+                + "if that is intended, revoke the trust in it"
             remedy = .distrust
         case (.downgradeDetected, .none) where !(self.underlying is WireError):
             words =
-                "\(name) does not take plaintext from this machine, which has spoken TLS with it before; "
+                "\(name) does not accept plaintext from this machine, which has used TLS with it before; "
                 + "set encryption = optional in [peer] here, or revoke the trust in this machine there"
         case (.downgradeDetected, _):
             words =
-                "somebody between this machine and \(name) takes the encryption away, and nothing was sent; "
+                "a man in the middle on the path to \(name) removes the encryption, and nothing was sent; "
                 + "set encryption = required in [peer] on both"
         default: return self
         }

@@ -32,7 +32,7 @@ extension NodeCore {
             if let until {
                 let limit = self.now.wall + EarshotLimits.trustTime
                 guard trust == .trusted, until > self.now.wall, until <= limit else {
-                    throw EarshotError(.invalidParameter, "only trust ends by itself, later than now and within ten years")
+                    throw EarshotError(.invalidParameter, "only trust can expire, at a time later than now and within ten years")
                 }
             }
             guard !self.isStopping else { throw .stopping }
@@ -66,7 +66,7 @@ extension NodeCore {
         self.records[id]?.standing.keep(stored)
         self.log(
             Notice(
-                .info, "a person has decided about a peer",
+                .info, "a user has decided about a peer",
                 [
                     "peer": id, "name": record.name, "trust": change.trust.rawValue, "before": record.trust.rawValue,
                     "compared": change.isMatch,

@@ -25,7 +25,7 @@ extension NodeCore {
     /// Returns the error for an acceptance that is on disk, and is undone.
     func whyUndone(_ invitation: Invitation) -> EarshotError {
         guard self.invitations[invitation.id]?.invitation.state == .pending else { return self.isOver(invitation) }
-        return EarshotError(.conflict, "\(invitation.peerName) is not trusted any more, and a person has to answer its invitation")
+        return EarshotError(.conflict, "\(invitation.peerName) is no longer trusted, and a user has to answer its invitation")
     }
 
     /// Returns the writes that accept an invitation now. The peer's agreement is set until they are on disk, or have failed.
@@ -167,7 +167,7 @@ extension NodeCore {
         guard strangers >= EarshotLimits.strangersSessions else { return false }
         self.log(
             Notice(
-                .warning, "too many sessions with peers that nobody trusts; a person has to accept the next",
+                .warning, "too many sessions with untrusted peers; a user has to accept the next one",
                 ["peer": record.id, "name": record.name, "limit": EarshotLimits.strangersSessions]))
         return true
     }

@@ -121,7 +121,7 @@ extension NodeCore {
             if case .success(.trust(let change)) = result { self.adopt(change) }
             self.answer(caller, decision, result)
             if case .invitation = caller {
-                self.acceptanceFailed(with: request.peer, result.error ?? EarshotError(.conflict, "a person here has blocked the peer"))
+                self.acceptanceFailed(with: request.peer, result.error ?? EarshotError(.conflict, "a user here has blocked the peer"))
             }
         case .leave(let session, let peer, let call):
             if case .success = result, self.records[peer]?.sessionID == session { self.endSession(with: peer, tellPeer: true) }
@@ -191,8 +191,8 @@ extension NodeCore {
     /// Returns the rule or user that has admitted a peer, for the log.
     private func words(for acceptor: Decision.Acceptor, of peer: PeerID) -> String {
         switch acceptor {
-        case .person(_): "a person"
-        case .sender: "a person who sends to the peer"
+        case .person(_): "a user"
+        case .sender: "a user who sends to the peer"
         case .settings: self.records[peer].map { self.policy(of: $0).invitation().rule } ?? "the settings"
         }
     }

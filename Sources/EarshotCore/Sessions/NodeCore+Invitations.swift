@@ -168,7 +168,7 @@ extension NodeCore {
     mutating func declineInvitations(of id: PeerID) {
         for incoming in self.invitations.allPending(with: id, .incoming) {
             if let group = self.invitations[incoming]?.invitation.group?.id, self.groups[group]?.invitation == incoming {
-                self.stopJoining(group, incoming, .declined, EarshotError(.cancelled, "a person here has blocked the inviter"))
+                self.stopJoining(group, incoming, .declined, EarshotError(.cancelled, "a user here has blocked the inviter"))
             }
             self.resolveInvitation(incoming, .declined, answering: .declined)
         }

@@ -40,7 +40,7 @@ extension NodeCore {
                 if before.limit == nil { self.limit(id, to: .reach) }
                 return
             }
-            let reason = "the connection was lost; send it again, with --queue to have it go on by itself"
+            let reason = "the connection was lost; send it again, with --queue so that it resumes automatically"
             return self.interruptTransfer(id, .unavailable, reason, isUntold: before.isOffered)
         }
         let latest = self.now.running + EarshotLimits.resourceResumeTime

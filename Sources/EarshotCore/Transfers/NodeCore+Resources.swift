@@ -96,7 +96,7 @@ extension NodeCore {
         let transfer = try self.knownTransfer(id)
         guard !transfer.reception.isPlacing else { throw .isPlacing(id) }
         guard !transfer.isOpen else {
-            self.endTransfer(id, .cancelled, "cancelled here", told: Refusal(code: .cancelled, explanation: "cancelled by a person"))
+            self.endTransfer(id, .cancelled, "cancelled here", told: Refusal(code: .cancelled, explanation: "cancelled by a user"))
             self.commit(.ended([self.transfers[id]?.row ?? transfer.row], .transfer(call)), [])
             return
         }
@@ -118,7 +118,7 @@ extension NodeCore {
         let open = transfers.filter(\.isOpen)
         guard open.isEmpty else {
             for transfer in open {
-                let told = Refusal(code: .cancelled, explanation: "cancelled by a person")
+                let told = Refusal(code: .cancelled, explanation: "cancelled by a user")
                 self.endTransfer(transfer.row.id, .cancelled, "cancelled here", told: told)
             }
             self.commit(.ended(transfers.map { self.transfers[$0.row.id]?.row ?? $0.row }, .share(call)), [])

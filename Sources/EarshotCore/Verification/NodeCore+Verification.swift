@@ -260,7 +260,7 @@ extension NodeCore {
         guard let name = self.records[id]?.name else { return }
         self.noteMismatch(of: id)
         self.endAttempt(id, .mismatch)
-        let words = "the digits differ: somebody is between this machine and \(name), or it is another"
+        let words = "the digits differ: a man in the middle is on the path to \(name), or the key is another's"
         self.enter(id, .mismatched, EarshotError(.identityMismatch, words))
     }
 

@@ -77,7 +77,7 @@ import Testing
             return errors == (.downgradeDetected, .downgradeDetected)
         }
         #expect(await alice.node.lastDialMessage(of: bob.node.id)?.contains("revoke the trust in it") == true)
-        #expect(await bob.node.lastDialMessage(of: alice.node.id)?.contains("does not take plaintext") == true)
+        #expect(await bob.node.lastDialMessage(of: alice.node.id)?.contains("does not accept plaintext") == true)
         #expect(await alice.node.status().counts.connections == 0)
 
         // The same after a restart.
