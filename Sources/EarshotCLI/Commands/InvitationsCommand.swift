@@ -10,18 +10,12 @@ struct InvitationsCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     mutating func run() async throws {
-        let (options, watch) = (self.options, self.watch)
-        try await options.withClient { client in
-            let events = watch ? try await client.watch() : nil
-            if !(watch && options.json) {
-                let invitations = try await client.invitations()
-                if options.json {
-                    try Standard.write(json: invitations.json)
-                } else {
-                    try Render.invitations(invitations.value.invitations).show(empty: "no invitations are waiting")
-                }
-            }
-            try await events?.show(json: options.json) { $0.invitation != nil }
+        try await self.options.list(watch: self.watch) { client in
+            try await client.invitations()
+        } show: { list, _ in
+            try Render.invitations(list.invitations).show(empty: "no invitations are waiting")
+        } where: { event in
+            event.invitation != nil
         }
     }
 }

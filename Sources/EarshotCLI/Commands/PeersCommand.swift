@@ -9,24 +9,17 @@ struct PeersCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     mutating func run() async throws {
-        let (options, watch) = (self.options, self.watch)
-        try await options.withClient { client in
-            // Subscribes before listing, so that no event is missed in between.
-            let events = watch ? try await client.watch() : nil
-            if !(watch && options.json) {
-                let peers = try await client.peers()
-                if options.json {
-                    try Standard.write(json: peers.json)
-                } else {
-                    try Render.peers(peers.value.peers).show(empty: "no peers yet")
-                    let byID = Dictionary(peers.value.peers.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-                    for peer in peers.value.peers {
-                        if let words = Render.trouble(peer) { Standard.note(words) }
-                        if let words = NameWarning.line(peer, namesake: peer.nameConflict.flatMap { byID[$0] }) { Standard.note(words) }
-                    }
-                }
+        try await self.options.list(watch: self.watch) { client in
+            try await client.peers()
+        } show: { list, _ in
+            try Render.peers(list.peers).show(empty: "no peers yet")
+            let byID = Dictionary(list.peers.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+            for peer in list.peers {
+                if let words = Render.trouble(peer) { Standard.note(words) }
+                if let words = NameWarning.line(peer, namesake: peer.nameConflict.flatMap { byID[$0] }) { Standard.note(words) }
             }
-            try await events?.show(json: options.json) { $0.peer != nil }
+        } where: { event in
+            event.peer != nil
         }
     }
 }

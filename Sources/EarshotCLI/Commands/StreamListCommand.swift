@@ -4,17 +4,17 @@ import EarshotClient
 struct StreamListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "List open streams and recently closed ones.")
 
+    @Flag(name: .long, help: "Keep running and print changes.")
+    var watch = false
     @OptionGroup var options: GlobalOptions
 
     mutating func run() async throws {
-        let options = self.options
-        try await options.withClient { client in
-            let streams = try await client.streams()
-            if options.json {
-                try Standard.write(json: streams.json)
-            } else {
-                try Render.streams(streams.value.streams).show(empty: "no streams")
-            }
+        try await self.options.list(watch: self.watch) { client in
+            try await client.streams()
+        } show: { list, _ in
+            try Render.streams(list.streams).show(empty: "no streams")
+        } where: { event in
+            event.stream != nil
         }
     }
 }

@@ -5,16 +5,19 @@ struct OutboxListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List queued messages, oldest first.")
 
+    @Flag(name: .long, help: "Keep running and print changes of messages' states.")
+    var watch = false
     @OptionGroup var options: GlobalOptions
 
     mutating func run() async throws {
-        let options = self.options
-        try await options.withClient { client in
-            let outbox = try await client.outbox()
-            if options.json { return try Standard.write(json: outbox.json) }
-            let peers = outbox.value.messages.isEmpty ? [] : try await client.peers().peers
+        try await self.options.list(watch: self.watch) { client in
+            try await client.outbox()
+        } show: { outbox, client in
+            let peers = outbox.messages.isEmpty ? [] : try await client.peers().peers
             let names = Dictionary(peers.map { ($0.id, $0.name) }) { first, _ in first }
-            try Render.outbox(outbox.value.messages, names: names).show(empty: "no queued messages")
+            try Render.outbox(outbox.messages, names: names).show(empty: "no queued messages")
+        } where: { event in
+            event.recipient != nil
         }
     }
 }
