@@ -14,14 +14,15 @@ struct EarshotCommand: AsyncParsableCommand {
             CommandGroup(
                 name: "Status",
                 subcommands: [
-                    StatusCommand.self, PeersCommand.self, SessionsCommand.self, EventsCommand.self, PingCommand.self, DoctorCommand.self,
+                    StatusCommand.self, PeersCommand.self, SessionsCommand.self, EventsCommand.self, MetricsCommand.self, PingCommand.self,
+                    DoctorCommand.self,
                 ]),
             CommandGroup(
                 name: "Peers and trust",
                 subcommands: [
                     InviteCommand.self, InvitationsCommand.self, AcceptCommand.self, RejectCommand.self, BlockCommand.self,
                     UnblockCommand.self, VerifyCommand.self, TrustCommand.self, DistrustCommand.self, LeaveCommand.self,
-                    PolicyCommand.self, IdentityCommand.self,
+                    PeerCommand.self, PolicyCommand.self, IdentityCommand.self,
                 ]),
             CommandGroup(
                 name: "Messages and files",

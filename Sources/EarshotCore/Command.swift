@@ -22,6 +22,8 @@ package enum Command: Sendable, Hashable {
     case awaitInvitation(InvitationID)
     /// Applies a user's decision about a peer. Trust expires at `until`. Answered with the peer.
     case setTrust(Trust, String, until: WallTime?)
+    /// Gives a peer an alias, which goes before its own name; `nil` removes the alias. Answered with the peer.
+    case setAlias(DisplayName?, String)
     /// Sends messages in their order. Answered when the outcome of each is known. `room` gives the number of bytes of unreliable messages
     /// that each connection accepts now.
     case send([MessageDraft], room: OrderedDictionary<LinkID, Int>)

@@ -10,6 +10,7 @@ extension NodeCore {
         case .respond(let id, let decision, let always): self.respond(to: id, decision, always: always, call)
         case .awaitInvitation(let id): self.awaitInvitation(id, call)
         case .setTrust(let trust, let name, let until): self.setTrust(trust, name, until: until, call)
+        case .setAlias(let alias, let name): self.setAlias(alias, name, call)
         case .send(let drafts, let room): self.send(drafts, room: room, call)
         case .cancelQueued(let id): self.cancelQueued(id, call)
         case .leave(let session):

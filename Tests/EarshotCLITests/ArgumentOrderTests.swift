@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ArgumentOrderTests {
     @Test(arguments: [
-        (["peer", "--json"], "unknown command 'peer'; did you mean peers?"), (["bogus"], "unknown command 'bogus'"),
+        (["peeers", "--json"], "unknown command 'peeers'; did you mean peers?"), (["bogus"], "unknown command 'bogus'"),
         (["help", "frobnicate"], "unknown command 'frobnicate'"),
         (["help", "file", "sned"], "unknown command 'file sned'; did you mean file send?"),
         (["file", "lsit"], "unknown command 'file lsit'; did you mean file list?"),

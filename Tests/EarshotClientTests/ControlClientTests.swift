@@ -24,7 +24,8 @@ import Testing
     /// An empty name would give the path of another call, so the daemon is not asked.
     @Test func anEmptyNameIsNoPeers() async throws {
         let calls: [@Sendable (ControlClient) async throws -> Void] = [
-            { _ = try await $0.peer("") }, { _ = try await $0.setTrust(.trusted, of: "") }, { _ = try await $0.verify("") },
+            { _ = try await $0.peer("") }, { _ = try await $0.setTrust(.trusted, of: "") }, { _ = try await $0.setAlias("x", of: "") },
+            { _ = try await $0.verify("") },
             { _ = try await $0.endVerification(of: "", mismatch: true) }, { _ = try await $0.group("") },
             { try await $0.leaveGroup("") }, { _ = try await $0.invite(["bob"], to: "") },
         ]

@@ -183,7 +183,9 @@ extension World {
                 if decision == .block { self.doubt(machine, peer, .blocked) }
                 if decision == .accept, always { self.doubt(machine, peer, .trusted) }
             case .endVerification(_, mismatch: true): if let id = call.peer { self.doubt(machine, id, .unknown) }
-            case .invite, .withdraw, .awaitInvitation, .leave, .verify, .endVerification, .send, .cancelQueued, .stream, .resource, .group:
+            case .invite, .withdraw, .awaitInvitation, .setAlias, .leave, .verify, .endVerification, .send, .cancelQueued, .stream,
+                .resource,
+                .group:
                 break
             }
         }

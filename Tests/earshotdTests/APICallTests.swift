@@ -112,6 +112,9 @@ import Testing
     private static func agree(_ api: APICaller, with bob: APIServer) async throws {
         let trusted = try await api.call("PUT", "/v1/peers/bob/trust", json: #"{"trust":"trusted"}"#)
         #expect(try trusted.json["trust"]?.string == "trusted")
+        let named = try await api.call("PUT", "/v1/peers/bob/alias", json: #"{"alias":"printer"}"#)
+        #expect(try named.json["name"]?.string == "printer" && named.json["display_name"]?.string == "bob")
+        #expect(try await api.call("DELETE", "/v1/peers/printer/alias").json["name"]?.string == "bob")
         _ = try await api.call("PUT", "/v1/peers/bob/trust", json: #"{"trust":"unknown"}"#)
         #expect(try await api.call("POST", "/v1/messages", json: #"{"to":["bob"],"body":"x"}"#).code == "not-connected")
         let accepted = try await api.call("POST", "/v1/invitations?wait=true", json: #"{"peer":"bob","context":"aGk="}"#)

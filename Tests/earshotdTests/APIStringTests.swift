@@ -47,6 +47,7 @@ import Testing
     /// Bodies with every string that their schemas have.
     private static let bodies: [String: [String]] = [
         "TrustRequest": [#"{"trust":"trusted","expires_at":"2030-01-01T00:00:00Z"}"#],
+        "AliasRequest": [#"{"alias":"printer"}"#],
         "VerificationRequest": ["{}"],
         "InvitationRequest": [#"{"peer":"PEER","context":"aGk="}"#],
         "InvitationResponse": [#"{"decision":"accept"}"#],

@@ -43,6 +43,15 @@ extension Node {
         try await self.call(.setTrust(trust, peer.description, until: until.map { WallTime($0) })).peer
     }
 
+    /// Gives a peer an alias, which goes before its own name everywhere, or removes the alias (`nil`). When this returns, that is on disk. An
+    /// alias names its peer even if others go by that name.
+    /// - Throws: `unknown-peer`, `ambiguous-peer`; `invalid-parameter` for a key that is not proven and not named by its full id, and for an
+    ///   alias that is an id; `conflict` for the name of another peer that is known here.
+    @discardableResult
+    public func setAlias(_ alias: DisplayName?, for peer: any PeerReference) async throws(EarshotError) -> Peer {
+        try await self.call(.setAlias(alias, peer.description)).peer
+    }
+
     /// Returns the rules that apply to a peer, and their reasons. A full id may also name a peer that has not been seen.
     /// - Throws: `unknown-peer`, `ambiguous-peer`.
     public func explainPolicy(_ peer: any PeerReference) throws(EarshotError) -> PeerPolicy {

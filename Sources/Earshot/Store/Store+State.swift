@@ -23,7 +23,9 @@ extension Store {
     private func apply(_ change: StoreOperation) throws(SQLiteError) {
         switch change {
         case .putPeer(let peer): try self.put(peer)
-        case .removePeer(let id): try self.database.run("DELETE FROM peers WHERE id = ?", [.blob(id.bytes)])
+        case .removePeer(let id):
+            try self.database.run("DELETE FROM peers WHERE id = ?", [.blob(id.bytes)])
+            try self.put(nil, for: id)
         case .putSession(let session): try self.put(session)
         case .removeSession(let peer):
             try self.removeSession(with: peer)
@@ -55,6 +57,25 @@ extension Store {
                 Self.optional(peer.verified?.rawValue),
                 .integer(peer.firstSeen.milliseconds), .integer(peer.lastSeen.milliseconds),
             ])
+        try self.put(peer.alias, for: peer.id)
+    }
+
+    private func put(_ alias: DisplayName?, for peer: PeerID) throws(SQLiteError) {
+        if let alias {
+            try self.database.run(
+                "INSERT OR REPLACE INTO aliases (peer_id, alias) VALUES (?, ?)", [.blob(peer.bytes), .text(alias.description)])
+        } else if self.hasAliases {
+            try self.database.run("DELETE FROM aliases WHERE peer_id = ?", [.blob(peer.bytes)])
+        }
+    }
+
+    private func loadAliases() throws(SQLiteError) -> [PeerID: DisplayName] {
+        guard self.hasAliases else { return [:] }
+        let rows = try self.database.query("SELECT peer_id, alias FROM aliases") { row throws(SQLiteError) -> (PeerID, DisplayName) in
+            guard let alias = try? DisplayName(row.text(1)) else { throw SQLiteError.damaged("an alias") }
+            return (try Self.peerID(row, 0), alias)
+        }
+        return Dictionary(rows) { first, _ in first }
     }
 
     private func put(_ session: StoredSession) throws(SQLiteError) {
@@ -82,11 +103,13 @@ extension Store {
     }
 
     private func loadPeers() throws(SQLiteError) -> [StoredPeer] {
-        try self.database.query(
+        let aliases = try self.loadAliases()
+        return try self.database.query(
             "SELECT id, name, trust, spoken_tls, first_seen, last_seen, trusted_until, verified, proven, decided FROM peers ORDER BY id"
         ) { row throws(SQLiteError) in
-            StoredPeer(
-                id: try Self.peerID(row, 0), name: row.text(1), trust: try Self.value(row, 2), isTLSPinned: row.integer(3) != 0,
+            let id = try Self.peerID(row, 0)
+            return StoredPeer(
+                id: id, name: row.text(1), alias: aliases[id], trust: try Self.value(row, 2), isTLSPinned: row.integer(3) != 0,
                 isProven: row.integer(8) != 0, isDecided: row.integer(9) != 0,
                 trustedUntil: row.isNull(6) ? nil : Self.time(row.integer(6)), verified: row.isNull(7) ? nil : try Self.value(row, 7),
                 firstSeen: Self.time(row.integer(4)), lastSeen: Self.time(row.integer(5)))

@@ -31,6 +31,8 @@ package actor Store {
     var refusing: OrderedDictionary<Conversation, DeliveryOutcome.Refusal> = [:]
     /// The running clock's time on disk, in milliseconds; `nil` if no daemon has noted one yet.
     var notedRunning: Int64?
+    /// Whether the table of aliases exists: the disk may have been full at every start since this release.
+    let hasAliases: Bool
     private let executor: ThreadExecutor
 
     /// The executor of the store's own thread.
@@ -54,7 +56,8 @@ package actor Store {
             let database = try Self.open(path)
             if try StoreSchema.check(database) == 0 { try whenNew() }
             try StoreSchema.migrate(database)
-            self.notedRunning = try StoreSchema.addRunningTime(database)
+            self.notedRunning = try StoreSchema.addTables(database)
+            self.hasAliases = try database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'aliases'") == 1
             self.usage = try Self.countUsage(database)
             self.remembered = try Self.countRemembered(database)
             self.receipts = Int(clamping: try database.integer("SELECT count(*) FROM receipts"))

@@ -134,17 +134,22 @@ enum StoreSchema {
         }
     }
 
-    /// Creates the table of the running clock if it is missing, and reads it. The table is not part of a migration, so an earlier release
-    /// with the same schema version, which ignores the table, can still use the database.
+    /// Creates the tables of the running clock and of aliases if they are missing, and reads the clock. They are not part of a migration, so
+    /// an earlier release with the same schema version, which ignores them, can still use the database.
     ///
     /// If the disk is full, a later start creates the table.
-    static func addRunningTime(_ database: SQLiteDatabase) throws(StoreOpenError) -> Int64? {
+    static func addTables(_ database: SQLiteDatabase) throws(StoreOpenError) -> Int64? {
         do {
             try database.execute(
                 """
                 CREATE TABLE IF NOT EXISTS running_time (
                     place INTEGER PRIMARY KEY CHECK (place = 0), milliseconds INTEGER NOT NULL
-                ) STRICT
+                ) STRICT;
+                CREATE TABLE IF NOT EXISTS aliases (
+                    peer_id BLOB PRIMARY KEY, alias TEXT NOT NULL
+                ) STRICT, WITHOUT ROWID;
+                -- An earlier release removes peers without their aliases.
+                DELETE FROM aliases WHERE peer_id NOT IN (SELECT id FROM peers);
                 """)
             return try database.query("SELECT milliseconds FROM running_time") { row in row.integer(0) }.first
         } catch {

@@ -27,6 +27,8 @@ struct NameWarning: Sendable {
             return "warning: a peer called \(name) is known with another key, \(others); this one, \(own), is new: "
                 + "compare digits before you trust it, with earshot verify \(own)"
         }
+        if peer.displayName != nil { return "warning: another key, \(others), uses the name \(name), which you have given to \(own)" }
+        if namesake?.displayName != nil { return "warning: you have given the name \(name) to another peer, \(others); use \(own)" }
         if namesake?.sources.contains("store") == true {
             return "warning: two peers that you know are called \(name): the name is ambiguous; use \(own) or \(others)"
         }

@@ -12,7 +12,8 @@ enum Render {
             rows: peers.map { peer in
                 let more = peer.addresses.count > 1 ? " +\(peer.addresses.count - 1)" : ""
                 return [
-                    peer.name, Words.short(peer.id), peer.presence.rawValue, Self.state(peer.state, peer.protection), peer.trust.rawValue,
+                    peer.displayName.map { "\(peer.name) (\($0))" } ?? peer.name, Words.short(peer.id), peer.presence.rawValue,
+                    Self.state(peer.state, peer.protection), peer.trust.rawValue,
                     peer.addresses.first.map { $0 + more } ?? "-",
                 ]
             })

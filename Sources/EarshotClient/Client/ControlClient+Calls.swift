@@ -28,6 +28,14 @@ extension ControlClient {
         return try await self.call(.PUT, ControlPath.path(["peers", peer.description, "trust"]), body: body, as: ControlAPI.Peer.self)
     }
 
+    /// `PUT /v1/peers/{peer}/alias`, or `DELETE` for `nil`: gives the peer a name that goes before its own, or removes it.
+    @discardableResult
+    public func setAlias(_ alias: String?, of peer: any PeerReference) async throws(ControlError) -> ControlReply<ControlAPI.Peer> {
+        let path = ControlPath.path(["peers", peer.description, "alias"])
+        guard let alias else { return try await self.call(.DELETE, path, as: ControlAPI.Peer.self) }
+        return try await self.call(.PUT, path, body: try Self.json(ControlAPI.AliasRequest(alias: alias)), as: ControlAPI.Peer.self)
+    }
+
     /// `GET /v1/peers/{peer}/policy`
     public func policy(of peer: any PeerReference) async throws(ControlError) -> ControlReply<ControlAPI.PeerPolicy> {
         try await self.call(.GET, ControlPath.path(["peers", peer.description, "policy"]), as: ControlAPI.PeerPolicy.self)
@@ -141,6 +149,11 @@ extension ControlClient {
                 ("limit", limit.map { "\($0)" }),
             ])
         return try await self.call(.GET, path, as: ControlAPI.MessageList.self)
+    }
+
+    /// `GET /v1/messages/{id}`: a message that was sent or received, with its status at each recipient if it was sent.
+    public func message(_ id: MessageID) async throws(ControlError) -> ControlReply<ControlAPI.Message> {
+        try await self.call(.GET, ControlPath.path(["messages", id.description]), as: ControlAPI.Message.self)
     }
 
     /// `POST /v1/messages/read`: at most 1,000 at once. Returns the number of messages that were unread before.
@@ -276,6 +289,12 @@ extension ControlClient {
         return ControlEvents(
             response: try await self.open(.GET, path, accept: "application/x-ndjson"), since: position, resumption: resumption, client: self
         )
+    }
+
+    /// `GET /v1/metrics`: text in the format of Prometheus.
+    public func metrics() async throws(ControlError) -> String {
+        let response = try await self.open(.GET, ControlPath.path(["metrics"]), accept: "text/plain", within: Self.patience)
+        return String(decoding: try await self.collect(response), as: UTF8.self)
     }
 
     static func json(_ value: some Encodable) throws(ControlError) -> Body {

@@ -12,8 +12,10 @@ extension ControlAPI {
 
         /// The peer's id: 52 characters of base32.
         public let id: PeerID
-        /// The display name, untrusted and not unique.
+        /// The name that the daemon shows: the alias that a user has given, else the peer's display name, untrusted and not unique.
         public let name: String
+        /// The peer's display name, if ``name`` is an alias.
+        public let displayName: String?
         /// Whether the peer is present, as far as the daemon knows.
         public let presence: Tolerant<Presence>
         /// The state of the connection.
@@ -47,13 +49,15 @@ extension ControlAPI {
 
         /// Creates a value from its parts.
         public init(
-            id: PeerID, name: String, presence: Tolerant<Presence>, state: Tolerant<MemberState>, trust: Tolerant<Trust>,
+            id: PeerID, name: String, displayName: String? = nil, presence: Tolerant<Presence>, state: Tolerant<MemberState>,
+            trust: Tolerant<Trust>,
             protection: Tolerant<Protection>? = nil, proven: Bool, addresses: [String], discoveryInfo: [String: String],
             sources: [String], error: Failure? = nil, trustSource: Tolerant<TrustSource>? = nil, trustExpiresAt: Date? = nil,
             verified: Tolerant<Verified>? = nil, nameConflict: PeerID? = nil, firstSeen: Date, lastSeen: Date
         ) {
             self.id = id
             self.name = name
+            self.displayName = displayName
             self.presence = presence
             self.state = state
             self.trust = trust
@@ -72,7 +76,9 @@ extension ControlAPI {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case id, name, presence, state, trust, protection, proven, addresses
+            case id, name
+            case displayName = "display_name"
+            case presence, state, trust, protection, proven, addresses
             case discoveryInfo = "discovery_info"
             case sources, error
             case trustSource = "trust_source"
@@ -81,6 +87,19 @@ extension ControlAPI {
             case nameConflict = "name_conflict"
             case firstSeen = "first_seen"
             case lastSeen = "last_seen"
+        }
+    }
+
+    /// The body of `PUT /v1/peers/{peer}/alias`.
+    public struct AliasRequest: Codable, Hashable, Sendable {
+        /// The alias: 1 to 63 bytes without control characters, as a display name.
+        public let alias: String
+
+        /// Creates a value from its parts.
+        public init(alias: String) { self.alias = alias }
+
+        private enum CodingKeys: String, CodingKey {
+            case alias
         }
     }
 

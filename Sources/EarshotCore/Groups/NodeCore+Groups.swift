@@ -115,7 +115,7 @@ extension NodeCore {
     }
 
     private func name(ofMember peer: PeerID, in group: HeldGroup) -> String {
-        if let name = self.records[peer]?.link.provenName { return name }
+        if let record = self.records[peer], record.link.provenName != nil || record.standing.stored?.alias != nil { return record.name }
         return group.records.seat(of: peer)?.name.description ?? peer.description
     }
 

@@ -25,6 +25,55 @@ extension NodeCore {
         return first.id
     }
 
+    // MARK: Aliases
+
+    mutating func setAlias(_ alias: DisplayName?, _ name: String, _ call: CallID) {
+        do throws(EarshotError) {
+            let id = try self.resolve(name)
+            guard alias.flatMap({ PeerID($0.description) }) == nil else {
+                throw EarshotError(.invalidParameter, "an alias must not be a peer's id")
+            }
+            guard !self.isStopping else { throw .stopping }
+            self.decide(.alias(alias, of: id, name: name, call))
+        } catch {
+            self.answer(call, .failure(error))
+        }
+    }
+
+    /// Returns the writes of a decision about an alias.
+    func operations(toCall id: PeerID, _ alias: DisplayName?, named name: String) throws(EarshotError) -> [StoreOperation] {
+        let record = self.records[id] ?? PeerRecord(id: id, at: self.now.wall)
+        guard let alias else { return record.standing.stored?.alias == nil ? [] : [.putPeer(self.storedPeer(record, called: nil))] }
+        try self.checkKey(of: record, named: name)
+        let other = self.names.bearers(of: alias.description.lowercased()).compactMap { self.records[$0] }.first {
+            $0.id != id && $0.standing.stored != nil && $0.name.lowercased() == alias.description.lowercased()
+        }
+        if let other { throw EarshotError(.conflict, "\(other.id) is already called \"\(other.name)\"") }
+        return [.putPeer(self.storedPeer(record, called: alias))]
+    }
+
+    /// Applies a decision about an alias after it was written.
+    mutating func adopt(_ alias: DisplayName?, of id: PeerID) {
+        guard alias != nil || self.records[id]?.standing.stored?.alias != nil else { return }
+        self.makeRecord(id)
+        guard let record = self.records[id] else { return }
+        let stored = self.storedPeer(record, called: alias)
+        self.records[id]?.standing.keep(stored)
+        if stored.isTLSPinned { self.pin(id, .keep) }
+        self.log(Notice(.info, "a person has named a peer", ["peer": id, "name": record.ownName, "alias": alias?.description ?? "none"]))
+        self.publishPeer(id)
+    }
+
+    /// Returns the row of a peer with this alias. A name that a user gives is a decision about the peer.
+    private func storedPeer(_ record: PeerRecord, called alias: DisplayName?) -> StoredPeer {
+        var stored = self.storedPeer(record)
+        stored.alias = alias
+        if alias != nil { stored.isDecided = true }
+        return stored
+    }
+
+    // MARK: Conflicts
+
     /// Returns another peer with this peer's name, if one of the two is stored (a name conflict). Another stored peer is preferred: then
     /// the name means neither of the two. Otherwise the result is a stranger with another key.
     func namesake(of record: PeerRecord) -> PeerID? {

@@ -7,7 +7,8 @@ extension NodeCore {
     func storedPeer(_ record: PeerRecord) -> StoredPeer {
         let stored = record.standing.stored
         return StoredPeer(
-            id: record.id, name: record.name, trust: record.standing.decided, isTLSPinned: self.pins.contains(record.id),
+            id: record.id, name: record.ownName, alias: stored?.alias, trust: record.standing.decided,
+            isTLSPinned: self.pins.contains(record.id),
             isProven: record.hasEverProven, isDecided: stored?.isDecided == true, trustedUntil: stored?.trustedUntil,
             verified: stored?.verified, firstSeen: record.presence.firstSeen, lastSeen: record.presence.lastSeen)
     }
@@ -45,15 +46,19 @@ extension NodeCore {
     /// Computes the change that a user's decision makes from the present state, with its store operations.
     func change(_ request: TrustRequest) throws(EarshotError) -> (change: TrustChange, operations: [StoreOperation]) {
         let record = self.records[request.peer] ?? PeerRecord(id: request.peer, at: self.now.wall)
-        guard PeerID(request.name) != nil || record.hasEverProven else {
-            throw EarshotError(
-                .invalidParameter, "\"\(request.name)\" has not proven its key yet; name it by its full id, \(request.peer)")
-        }
+        try self.checkKey(of: record, named: request.name)
         let change = TrustChange(of: record, request)
         if request.trust == .trusted, !change.isCompared, let mismatch = self.mismatch(of: record) { throw mismatch }
         var stored = self.storedPeer(record)
         change.apply(to: &stored)
         return (change, [.putPeer(stored)] + (request.trust == .trusted ? [] : [.removeSession(with: request.peer)]))
+    }
+
+    /// Checks that a decision means one key: a name that was only advertised may be another peer's in a moment.
+    func checkKey(of record: PeerRecord, named name: String) throws(EarshotError) {
+        guard PeerID(name) != nil || record.hasEverProven else {
+            throw EarshotError(.invalidParameter, "\"\(name)\" has not proven its key yet; name it by its full id, \(record.id)")
+        }
     }
 
     /// Applies a decision about trust after it was written.

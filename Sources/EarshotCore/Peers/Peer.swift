@@ -56,8 +56,11 @@ public struct Peer: Sendable, Hashable, Codable, Identifiable {
 
     /// The digest of the peer's public key.
     public let id: PeerID
-    /// The display name, an untrusted label: the proven name if there is one, else the advertised name.
+    /// The name that this machine shows: the alias that a user here has given, else the peer's display name. A display name is an untrusted
+    /// label: the proven name if there is one, else the advertised name.
     public let name: String
+    /// The peer's display name, if ``name`` is an alias.
+    public let displayName: String?
     /// Whether the peer is nearby.
     public let presence: Presence
     /// The state of the session with the peer.
@@ -82,8 +85,8 @@ public struct Peer: Sendable, Hashable, Codable, Identifiable {
     package let trustEnd: WallTime?
     /// The result of the last comparison of digits with the peer.
     public let verified: Verified?
-    /// Another peer with the same name: a known peer, so that the name is ambiguous, or otherwise a peer that is not known and uses the
-    /// name of a known peer.
+    /// Another peer with the same name. If both peers are known, the name is ambiguous, unless it is an alias of one. Otherwise only one of
+    /// them is known.
     public let nameConflict: PeerID?
     /// The time at which the peer was first seen, by this machine's clock.
     package let firstSighting: WallTime
@@ -91,13 +94,15 @@ public struct Peer: Sendable, Hashable, Codable, Identifiable {
     package let lastSign: WallTime
 
     package init(
-        id: PeerID, name: String, presence: Presence, state: MemberState, trust: Trust, protection: Protection?, proven: Bool,
+        id: PeerID, name: String, displayName: String? = nil, presence: Presence, state: MemberState, trust: Trust, protection: Protection?,
+        proven: Bool,
         addresses: [String], discoveryInfo: [String: String], sources: [Source], error: Failure? = nil,
         trustSource: TrustSource? = nil, trustEnd: WallTime? = nil, verified: Verified? = nil, nameConflict: PeerID? = nil,
         firstSighting: WallTime, lastSign: WallTime
     ) {
         self.id = id
         self.name = name
+        self.displayName = displayName
         self.presence = presence
         self.state = state
         self.trust = trust
@@ -116,7 +121,7 @@ public struct Peer: Sendable, Hashable, Codable, Identifiable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case id, name, presence, state, trust, protection, proven, addresses, discoveryInfo, sources, error, trustSource
+        case id, name, displayName, presence, state, trust, protection, proven, addresses, discoveryInfo, sources, error, trustSource
         case trustEnd = "trustExpiresAt"
         case verified, nameConflict
         case firstSighting = "firstSeen"

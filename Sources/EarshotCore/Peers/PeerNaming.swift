@@ -8,7 +8,10 @@ package import EarshotWire
 package enum PeerNaming {
     package struct Entry: Hashable {
         package let id: PeerID
+        /// The peer's own name.
         package let name: String
+        /// The name that a user here has given to the peer.
+        package let alias: String?
         package let isConnected: Bool
         /// Whether the peer has proven its key in this run.
         package let isProven: Bool
@@ -19,10 +22,11 @@ package enum PeerNaming {
         package let trust: Trust
 
         package init(
-            id: PeerID, name: String, isConnected: Bool, isProven: Bool, isKnown: Bool, hasSureID: Bool, trust: Trust
+            id: PeerID, name: String, alias: String? = nil, isConnected: Bool, isProven: Bool, isKnown: Bool, hasSureID: Bool, trust: Trust
         ) {
             self.id = id
             self.name = name
+            self.alias = alias
             self.isConnected = isConnected
             self.isProven = isProven
             self.isKnown = isKnown
@@ -34,12 +38,13 @@ package enum PeerNaming {
         fileprivate var isFriend: Bool { self.isKnown && self.trust != .blocked }
     }
 
-    /// Returns the known peers with that name; else the peers whose id begins with it; else the other peers with that name. The caller
-    /// refuses more than one candidate.
+    /// Returns the peer with that alias, which a user has chosen and no peer can take; else the known peers with that name; else the peers
+    /// whose id begins with it; else the other peers with that name. The caller refuses more than one candidate.
     ///
     /// Names are compared as Swift compares strings, and not by their bytes as file names are. If a peer uses another form of the same
     /// letters, a user cannot tell the two names apart, and has to give an id.
     package static func candidates(for name: String, among entries: [Entry]) -> [Entry] {
+        if let named = entries.first(where: { $0.alias == name }) { return [named] }
         let prefixed = self.prefixed(name, among: entries).filter(\.hasSureID)
         let friends = entries.filter { $0.name == name && $0.isFriend }
         // If a known peer's name equals the beginning of another known peer's id, the name is ambiguous.

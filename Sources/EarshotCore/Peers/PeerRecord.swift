@@ -97,8 +97,11 @@ struct PeerRecord: Sendable {
     var sessionID: SessionID? { self.session.session?.id }
     var isAttached: Bool { self.session.isAttached }
 
-    /// The display name. When a peer has proven its key, the name that it gave then replaces the advertised one.
-    var name: String { self.link.provenName ?? self.presence.advertisedName ?? self.id.description }
+    /// The name that this machine shows: the alias that a user here has given, else the peer's own.
+    var name: String { self.standing.stored?.alias?.description ?? self.ownName }
+
+    /// The peer's display name. When a peer has proven its key, the name that it gave then replaces the advertised one.
+    var ownName: String { self.link.provenName ?? self.presence.advertisedName ?? self.id.description }
 
     /// Whether the peer has ever proven its key to this machine, in this run or according to the store.
     var hasEverProven: Bool { self.link.isProven || self.standing.stored?.isProven == true }
@@ -112,7 +115,8 @@ struct PeerRecord: Sendable {
     var namingEntry: PeerNaming.Entry {
         let isKnown = self.standing.stored != nil || self.sessionID != nil || self.trust == .trusted
         return PeerNaming.Entry(
-            id: self.id, name: self.name, isConnected: self.connection != nil, isProven: self.link.isProven, isKnown: isKnown,
+            id: self.id, name: self.ownName, alias: self.standing.stored?.alias?.description, isConnected: self.connection != nil,
+            isProven: self.link.isProven, isKnown: isKnown,
             hasSureID: isKnown || self.hasEverProven || !self.reach.configured.isEmpty, trust: self.trust)
     }
 
@@ -145,7 +149,8 @@ struct PeerRecord: Sendable {
         if addresses.isEmpty, let address = self.reach.lastGoodAddress { addresses.append(address.description) }
         for configured in self.reach.configured where !addresses.contains(configured.address) { addresses.append(configured.address) }
         return Peer(
-            id: self.id, name: self.name, presence: self.isNearby ? .nearby : .away, state: state, trust: self.trust,
+            id: self.id, name: self.name, displayName: self.standing.stored?.alias == nil ? nil : self.ownName,
+            presence: self.isNearby ? .nearby : .away, state: state, trust: self.trust,
             protection: self.link.current?.facts.protection, proven: self.hasEverProven, addresses: addresses,
             discoveryInfo: self.presence.discoveryInfo, sources: self.sources, error: self.failure, trustSource: self.standing.source,
             trustEnd: self.standing.end, verified: self.standing.stored?.verified, nameConflict: nameConflict,

@@ -3,7 +3,10 @@ package import EarshotWire
 /// A peer with a decision or a session, as stored on disk.
 package struct StoredPeer: Sendable, Hashable, Identifiable {
     package let id: PeerID
+    /// The peer's own name.
     package var name: String
+    /// The name that a user here has given to the peer.
+    package var alias: DisplayName?
     package var trust: Trust
     /// Whether the peer has used TLS with this machine. Its plaintext connections are refused until a user resets that.
     package var isTLSPinned: Bool
@@ -19,11 +22,12 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
     package var lastSeen: WallTime
 
     package init(
-        id: PeerID, name: String, trust: Trust, isTLSPinned: Bool, isProven: Bool = true, isDecided: Bool = true,
+        id: PeerID, name: String, alias: DisplayName? = nil, trust: Trust, isTLSPinned: Bool, isProven: Bool = true, isDecided: Bool = true,
         trustedUntil: WallTime? = nil, verified: Verified? = nil, firstSeen: WallTime, lastSeen: WallTime
     ) {
         self.id = id
         self.name = name
+        self.alias = alias
         self.trust = trust
         self.isTLSPinned = isTLSPinned
         self.isProven = isProven

@@ -6,6 +6,8 @@ import EarshotWire
 enum Decision: Sendable, Hashable {
     /// A user's decision about a peer. `Caller` says which answer the caller gets.
     case trust(TrustRequest, Caller)
+    /// The alias that a user gives to a peer, or removes. `name` is the one by which the caller named the peer.
+    case alias(DisplayName?, of: PeerID, name: String, CallID)
     case leave(SessionID, with: PeerID, CallID)
     /// The user reports that the digits differ.
     case mismatch(PeerID, CallID)
@@ -105,6 +107,7 @@ struct DecisionQueue: Sendable {
 /// The change of memory once a decision is on disk.
 enum DecisionOutcome: Sendable {
     case trust(TrustChange)
+    case alias(DisplayName?, of: PeerID)
     case mismatch(PeerID)
     /// The agreement for this invitation. The session itself is in the ``SessionState/agreement`` of its peer.
     case agreement(Invitation)

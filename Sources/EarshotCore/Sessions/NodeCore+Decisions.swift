@@ -75,6 +75,8 @@ extension NodeCore {
         case .trust(let request, _):
             let (change, operations) = try self.change(request)
             return (.trust(change), operations)
+        case .alias(let alias, let peer, let name, _):
+            return (.alias(alias, of: peer), try self.operations(toCall: peer, alias, named: name))
         case .leave(let session, let peer, _):
             guard self.records[peer]?.sessionID == session else { throw Self.noSession(session) }
             return (.kept, [.removeSession(with: peer)])
@@ -123,6 +125,9 @@ extension NodeCore {
             if case .invitation = caller {
                 self.acceptanceFailed(with: request.peer, result.error ?? EarshotError(.conflict, "a user here has blocked the peer"))
             }
+        case .alias(_, let peer, _, let call):
+            if case .success(.alias(let alias, _)) = result { self.adopt(alias, of: peer) }
+            self.answer(call, result.answer(.peer(self.snapshot(self.records[peer] ?? PeerRecord(id: peer, at: self.now.wall)))))
         case .leave(let session, let peer, let call):
             if case .success = result, self.records[peer]?.sessionID == session { self.endSession(with: peer, tellPeer: true) }
             self.answer(call, result.answer(.done))

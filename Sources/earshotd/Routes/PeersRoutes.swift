@@ -22,6 +22,17 @@ struct PeersRoutes: Sendable {
                 try .json(ControlAPI.PeerPolicy(try await self.api.node.explainPolicy(context.parameter("peer"))))
             },
             Route(.put, "/v1/peers/:peer/trust", self.setTrust),
+            Route(.put, "/v1/peers/:peer/alias") { request, context in
+                let peer = try context.parameter("peer")
+                let text = try await request.json(ControlAPI.AliasRequest.self).alias
+                guard let alias = try? DisplayName(text) else {
+                    throw APIProblem(.invalidParameter, "an alias has 1 to \(DisplayName.byteLimit) bytes, and no control characters")
+                }
+                return try .json(ControlAPI.Peer(try await self.api.node.setAlias(alias, for: peer)))
+            },
+            Route(.delete, "/v1/peers/:peer/alias") { _, context in
+                try .json(ControlAPI.Peer(try await self.api.node.setAlias(nil, for: context.parameter("peer"))))
+            },
             Route(.post, "/v1/peers/:peer/ping") { _, context in
                 try .json(ControlAPI.PeerPing(try await self.api.node.ping(context.parameter("peer"))))
             },

@@ -68,11 +68,12 @@ extension InboxMessage {
 extension StoredPeer {
     /// Creates a peer with `Date`s.
     init(
-        id: PeerID, name: String, trust: Trust, isTLSPinned: Bool, isProven: Bool = true, isDecided: Bool = true, trustedUntil: Date? = nil,
+        id: PeerID, name: String, alias: DisplayName? = nil, trust: Trust, isTLSPinned: Bool, isProven: Bool = true, isDecided: Bool = true,
+        trustedUntil: Date? = nil,
         firstSeen: Date, lastSeen: Date
     ) {
         self.init(
-            id: id, name: name, trust: trust, isTLSPinned: isTLSPinned, isProven: isProven, isDecided: isDecided,
+            id: id, name: name, alias: alias, trust: trust, isTLSPinned: isTLSPinned, isProven: isProven, isDecided: isDecided,
             trustedUntil: trustedUntil.map { WallTime($0) },
             firstSeen: WallTime(firstSeen), lastSeen: WallTime(lastSeen))
     }

@@ -19,7 +19,8 @@ import Testing
     @Test func whatIsKeptComesBackAsItWas() async throws {
         let directory = try StateDirectory()
         let peer = StoredPeer(
-            id: peerID(1), name: "é\u{202E}\0", trust: .blocked, isTLSPinned: true, firstSeen: Self.time, lastSeen: Self.time + 1)
+            id: peerID(1), name: "é\u{202E}\0", alias: try DisplayName("é"), trust: .blocked, isTLSPinned: true, firstSeen: Self.time,
+            lastSeen: Self.time + 1)
         let other = StoredPeer(
             id: peerID(2), name: "", trust: .trusted, isTLSPinned: false, isProven: false, firstSeen: Self.time, lastSeen: Self.time)
         let session = StoredSession(id: SessionID(high: 1, low: .max), members: [peerID(9), peerID(1)], createdAt: Self.time)
@@ -49,6 +50,31 @@ import Testing
         #expect(after == StoredState(peers: [other], sessions: [changed], resources: [Self.resource(1)], transfers: []))
         try await store.apply([.removeSession(with: peerID(3))])
         #expect(try await store.load().sessions == [])
+    }
+
+    /// An earlier release knows no aliases: it keeps those of peers that it writes again, and leaves those of peers that it removes.
+    @Test func aliasesOutliveAnEarlierRelease() async throws {
+        let directory = try StateDirectory()
+        var peers = try (UInt8(1)...2).map { number in
+            StoredPeer(
+                id: peerID(number), name: "peer", alias: try DisplayName("alias \(number)"), trust: .trusted, isTLSPinned: true,
+                firstSeen: Self.time, lastSeen: Self.time)
+        }
+        do { try await Store(directory: directory.path).apply(peers.map { .putPeer($0) }) }
+        do {
+            let database = try SQLiteDatabase(path: "\(directory.path)/\(Store.fileName)")
+            try database.execute("DELETE FROM peers WHERE id = x'\(peers[0].id.bytes.map { String(format: "%02x", $0) }.joined())'")
+            try database.execute("UPDATE peers SET name = 'renamed'")
+        }
+        let store = try Store(directory: directory.path)
+        peers[1].name = "renamed"
+        #expect(try await store.load().peers == [peers[1]])
+        peers[0].alias = nil
+        try await store.apply([.putPeer(peers[0])])
+        try await store.apply([.removePeer(peers[1].id)])
+        peers[1].alias = nil
+        try await store.apply([.putPeer(peers[1])])
+        #expect(try await store.load().peers == peers)
     }
 
     @Test func filesArePrivate() async throws {
