@@ -97,6 +97,35 @@ import Testing
         #expect(count > 150)
     }
 
+    /// The verb for each call of the API, by the call's `operationId`. The document itself is for programs.
+    private static let verbs = [
+        "getStatus": "status", "listPeers": "peers", "getPeer": "peers", "setTrust": "trust", "setAlias": "peer name",
+        "removeAlias": "peer name", "explainPolicy": "policy explain", "pingPeer": "ping", "startVerification": "verify",
+        "getVerification": "verify", "stopVerification": "verify", "invite": "invite", "listInvitations": "invitations",
+        "getInvitation": "invitations", "withdrawInvitation": "invite", "respondToInvitation": "accept", "listSessions": "sessions",
+        "leaveSession": "leave", "createGroup": "group create", "listGroups": "group list", "getGroup": "group show",
+        "renameGroup": "group rename", "leaveGroup": "group leave", "inviteToGroup": "group invite", "removeMember": "group remove",
+        "sendMessage": "send", "listMessages": "receive", "getMessage": "outbox show", "readMessages": "receive",
+        "listOutbox": "outbox list",
+        "cancelQueuedMessage": "outbox cancel", "readMessage": "receive", "openStream": "stream open", "listStreams": "stream list",
+        "readNextStream": "stream accept", "getStream": "stream list", "abortStream": "stream cancel", "readStream": "stream accept",
+        "sendResource": "file send", "listResources": "file list", "getResource": "file list", "removeResource": "file cancel",
+        "getResourceContent": "file get", "dropResourceContent": "file delete", "respondToResource": "file accept", "readEvents": "events",
+        "getMetrics": "metrics",
+    ]
+
+    @Test func everyCallOfTheAPIHasAVerb() throws {
+        struct Document: Decodable {
+            struct Call: Decodable { let operationId: String? }
+            let paths: [String: [String: Call]]
+        }
+        let json = try Data(contentsOf: Self.root.appending(path: "Sources/earshotd/OpenAPI/openapi.json"))
+        let calls = try JSONDecoder().decode(Document.self, from: json).paths.values.flatMap(\.values).compactMap(\.operationId)
+        #expect(Set(calls) == Set(Self.verbs.keys).union(["getOpenAPI"]))
+        let command = try CommandDump(json: Array(EarshotCommand._dumpHelp().utf8)).command
+        for verb in Self.verbs.values { #expect(Self.isVerb(verb.split(separator: " ").map(String.init), of: command), "\(verb)") }
+    }
+
     private static func isVerb(_ words: [String], of command: CommandDump.Command) -> Bool {
         guard let first = words.first else { return true }
         return command.verbs.first { $0.commandName == first }.map { Self.isVerb(Array(words.dropFirst()), of: $0) } ?? false

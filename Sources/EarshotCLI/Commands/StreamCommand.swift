@@ -7,7 +7,7 @@ struct StreamCommand: AsyncParsableCommand {
             On one machine, run `tar c folder | earshot stream open bob backup`; on the other, `earshot stream accept backup | tar x`. \
             The order does not matter.
             """,
-        subcommands: [StreamOpenCommand.self, StreamAcceptCommand.self, StreamListCommand.self])
+        subcommands: [StreamOpenCommand.self, StreamAcceptCommand.self, StreamListCommand.self, StreamCancelCommand.self])
 
     mutating func run() async throws {
         throw CommandFailure(commandMissingOf: Self.self)
