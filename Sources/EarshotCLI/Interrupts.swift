@@ -1,3 +1,4 @@
+import CLinux
 import Dispatch
 import Glibc
 import Synchronization
@@ -20,6 +21,8 @@ enum Interrupts {
     struct State {
         /// The command that cancels something before the process ends.
         var listener: AsyncStream<CInt>.Continuation?
+        /// The command that handles every signal itself, one after the other.
+        var follower: AsyncStream<CInt>.Continuation?
         /// The time of the last signal, not counting repetitions of the same request.
         var last: ContinuousClock.Instant?
         /// Whether a second signal has arrived.
@@ -33,8 +36,12 @@ enum Interrupts {
                 self.last = now
                 return .takeBack(listener)
             }
-            guard let last = self.last else { return .end }
-            if now - last < .milliseconds(Interrupts.sameRequestMilliseconds) { return .ignore }
+            if let last = self.last, now - last < .milliseconds(Interrupts.sameRequestMilliseconds) { return .ignore }
+            if let follower = self.follower {
+                self.last = now
+                return .pass(follower)
+            }
+            guard self.last != nil else { return .end }
             self.last = now
             defer { self.isImpatient = true }
             return self.isImpatient ? .giveUp : .hurry
@@ -44,6 +51,7 @@ enum Interrupts {
     /// The effect of a signal.
     enum Action {
         case takeBack(AsyncStream<CInt>.Continuation)
+        case pass(AsyncStream<CInt>.Continuation)
         case hurry
         /// Ends the process before the cancellation has finished.
         case giveUp
@@ -87,6 +95,7 @@ enum Interrupts {
         case .takeBack(let listener):
             listener.yield(number)
             Self.giveUp(number, after: .seconds(Self.cleanupSeconds))
+        case .pass(let follower): follower.yield(number)
         case .hurry: Self.giveUp(number, after: .milliseconds(Self.impatientMilliseconds))
         case .giveUp: Self.giveUp(number)
         case .end:
@@ -94,6 +103,28 @@ enum Interrupts {
             _exit(128 + number)
         case .ignore: break
         }
+    }
+
+    /// Returns the signals from now on, until `unfollow()`. The process then ends by itself, and not by a signal.
+    static func follow() -> AsyncStream<CInt> {
+        let (signals, follower) = AsyncStream.makeStream(of: CInt.self)
+        Self.state.withLock { $0.follower = follower }
+        return signals
+    }
+
+    /// Ends the stream of signals.
+    static func unfollow() {
+        Self.state.withLock { state in
+            state.follower?.finish()
+            state.follower = nil
+        }
+    }
+
+    /// Ends the process by a signal, as if it were not handled: service managers do not take that for a failure.
+    static func end(by number: CInt) -> Never {
+        ProgressLine.leave()
+        earshot_die(number)
+        _exit(128 + number)
     }
 
     /// Handles a closed standard output like a signal that asks to stop.
@@ -121,9 +152,18 @@ enum Interrupts {
     }
 
     /// Like `takingBack`, for a `takeBack` that may be too late: if it returns `false`, the outcome of `operation` counts.
+    /// While a command follows the signals itself, they do not stop `operation`: the command cancels it, or it fails, and `takeBack` runs.
     static func takingBackUnlessOver<Result: Sendable>(
         _ takeBack: @escaping @Sendable () async throws -> Bool, _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
+        guard !Self.state.withLock({ $0.follower != nil }) else {
+            do {
+                return try await operation()
+            } catch {
+                _ = try? await takeBack()
+                throw error
+            }
+        }
         let (signals, listener) = AsyncStream.makeStream(of: CInt.self)
         Self.state.withLock { $0.listener = listener }
         defer { Self.state.withLock { $0.listener = nil } }

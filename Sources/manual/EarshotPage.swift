@@ -90,7 +90,8 @@ enum EarshotPage {
         (66, "input file not found"), (68, "unknown peer or group, or not a member"), (69, "the daemon is not running"),
         (73, "cannot create the output"), (74, "input or output error, no space, or the source has changed"),
         (75, "timed out or unconfirmed; try again"), (76, "protocol error"), (77, "declined, not permitted, or no session"),
-        (78, "configuration error"), (79, "not sent: the peer did not receive it; safe to send again"), (130, "interrupted"),
+        (78, "configuration error"), (79, "not sent: the peer did not receive it; safe to send again"),
+        (126, "the command of earshot on cannot be run"), (127, "the command of earshot on does not exist"), (130, "interrupted"),
     ]
 
     private static var rest: String {

@@ -10,6 +10,7 @@ import Testing
     private func action(_ state: inout Interrupts.State, after milliseconds: Int) -> String {
         switch state.received(at: self.start + .milliseconds(milliseconds)) {
         case .takeBack: "take back"
+        case .pass: "pass"
         case .hurry: "hurry"
         case .giveUp: "give up"
         case .end: "end"
@@ -32,6 +33,15 @@ import Testing
         #expect(self.action(&state, after: same) == "hurry")
         #expect(self.action(&state, after: 2 * same - 1) == "ignore")
         #expect(self.action(&state, after: 2 * same) == "give up")
+    }
+
+    /// A command that follows the signals gets each request once.
+    @Test func aFollowerGetsEveryRequest() {
+        var state = Interrupts.State()
+        state.follower = AsyncStream.makeStream(of: CInt.self).continuation
+        let same = Interrupts.sameRequestMilliseconds
+        let actions = [0, same - 1, same, 2 * same, 3 * same].map { self.action(&state, after: $0) }
+        #expect(actions == ["pass", "ignore", "pass", "pass", "pass"])
     }
 
     /// nohup(1) starts a command with SIGHUP ignored, so that it outlives the terminal.

@@ -67,6 +67,9 @@ final class Daemon: Sendable {
     /// The daemon's process id.
     var pid: Int32? { self.running.withLock { $0?.pid } }
 
+    /// Whether the daemon's process still runs.
+    var isRunning: Bool { self.running.withLock { $0?.isRunning ?? false } }
+
     /// The daemon's control socket.
     var socket: String { "\(self.place)/socket" }
 

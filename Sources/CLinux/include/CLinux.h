@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "commands.h"
 #include "files.h"
 #include "landlock.h"
 #include "sockets.h"

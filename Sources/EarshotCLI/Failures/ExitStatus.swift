@@ -19,6 +19,9 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
     case denied = 77
     /// Not sent: the peer never received it, and it is safe to send it again.
     case notSent = 79
+    /// The command of `earshot on` cannot be run; like 127, as of env(1).
+    case commandNotRun = 126
+    case commandNotFound = 127
 
     /// The only mapping of the API's codes; `nil` is a failure without a code.
     init(code: Tolerant<ControlAPI.ErrorCode>?) {
@@ -59,6 +62,8 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
         case .protocolError: "protocol-violation"
         case .denied: "forbidden"
         case .notSent: "not-sent"
+        case .commandNotRun: "command-not-run"
+        case .commandNotFound: "command-not-found"
         }
     }
 
