@@ -105,7 +105,7 @@ enum Interrupts {
         }
     }
 
-    /// Returns the signals from now on, until `unfollow()`. The process then ends by itself, and not by a signal.
+    /// Returns the signals from now on, until `unfollow()`. Meanwhile, signals do not end the process.
     static func follow() -> AsyncStream<CInt> {
         let (signals, follower) = AsyncStream.makeStream(of: CInt.self)
         Self.state.withLock { $0.follower = follower }

@@ -87,15 +87,19 @@ extension LAN {
         @Test func aStopWaitsForTheCommand() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
-                let script = "trap 'echo end >>log; exit 0' TERM; echo begin >>log; while :; do sleep 0.1; done"
-                let handler = try bob.begin(["on", "message", "--", "sh", "-c", script])
+                let log = "\(bob.place)/log"
+                let script = "trap 'echo end >>$LOG; exit 0' TERM; echo begin >>$LOG; while :; do sleep 0.1; done"
+                // Not through timeout(1), which passes on the first signal only.
+                let handler = try laboratory.start(
+                    on: "bob", ["\(Laboratory.binaries)/earshot", "on", "message", "--", "sh", "-c", script],
+                    environment: ["EARSHOT_SOCKET": bob.socket, "LOG": log])
                 try await alice.expect(0, "send", "bob", "first")
                 try await alice.expect(0, "send", "bob", "second")
-                try await eventually("the command runs", instead: handler.errorsSoFar) { Self.lines("\(bob.place)/log") == ["begin"] }
+                try await eventually("the command runs", instead: handler.errorsSoFar) { Self.lines(log) == ["begin"] }
                 // Signals in quick succession count once: the first one alone ends nothing.
                 try await eventually("the command is terminated") {
                     handler.signal(SIGTERM)
-                    return Self.lines("\(bob.place)/log") == ["begin", "end"]
+                    return Self.lines(log) == ["begin", "end"]
                 }
                 #expect(await handler.status() == 128 + SIGTERM)
                 let states = try #require(try await Self.messages(bob)).map(\.state)

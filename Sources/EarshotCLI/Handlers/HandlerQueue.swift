@@ -4,7 +4,7 @@ import HeapModule
 
 /// An item that has arrived and waits for its handler.
 protocol HandledItem: Identifiable, Sendable where ID: Sendable {
-    /// The arrival by the wall clock. Of two lanes, the one with the older first item goes first.
+    /// The arrival by the wall clock. The lane with the oldest first item goes first.
     var arrival: Date { get }
     /// The bytes that the item occupies.
     var weight: Int { get }
