@@ -22,6 +22,8 @@ struct FileGetCommand: AsyncParsableCommand {
         name: [.short, .long], help: ArgumentHelp("Save to this directory, or - for standard output.", valueName: "dir|-"),
         completion: .directory)
     var output: String?
+    @Flag(name: .long, help: "Keep running and fetch new files.")
+    var follow = false
     @Flag(name: .long, help: "Also fetch files whose names begin with a dot.")
     var hidden = false
     @OptionGroup var options: GlobalOptions
@@ -29,10 +31,19 @@ struct FileGetCommand: AsyncParsableCommand {
     mutating func validate() throws {
         guard self.output != "" else { throw ValidationError("the directory's path is empty") }
         if self.output == "-", self.options.json { throw ValidationError("with -o - standard output is the file itself; leave out --json") }
+        if self.follow, !self.files.isEmpty { throw ValidationError("--follow fetches all files; leave out their names") }
+        if self.follow, self.output == "-" { throw ValidationError("--follow saves each file; give a directory with -o") }
     }
 
     mutating func run() async throws {
         let (options, files, output, hidden) = (self.options, self.files, self.output, self.hidden)
+        guard !self.follow else {
+            let directory = try SafeDirectory(path: output ?? ".")
+            return try await options.withClient { client in
+                let source = FileHandling(client: client, command: nil, directory: directory, hidden: hidden, asJSON: options.json)
+                try await source.follow(jobs: 1, retry: OnCommand.usualRetry)
+            }
+        }
         try await options.withClient { client in
             let all = try await client.resources().resources
             let fetchable = all.filter(\.isFetchable)
@@ -87,7 +98,7 @@ struct FileGetCommand: AsyncParsableCommand {
         }
     }
 
-    private static func tell(left: [ControlAPI.Resource]) {
+    static func tell(left: [ControlAPI.Resource]) {
         for resource in left {
             Standard.note(
                 "not fetched: \(resource.name.escapedForDisplay) from \(resource.peerName.escapedForDisplay): its name begins with a dot"

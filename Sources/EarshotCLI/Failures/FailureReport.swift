@@ -12,7 +12,7 @@ struct FailureReport {
     /// The code in `--json` output.
     let code: String
     /// The sentence of the first line and the hint, if there are any.
-    private let message: String?
+    let message: String?
     private let hint: String?
 
     init(_ error: any Error) {

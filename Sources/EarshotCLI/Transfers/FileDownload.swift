@@ -177,18 +177,24 @@ struct FileDownload: Sendable {
     /// Asks the daemon to drop its copy. Returns a failure if the daemon may still have the copy; its message begins with `place`, escaped,
     /// which tells the user that the local copy is complete.
     func leaveSpool(_ place: String) async -> CommandFailure? {
-        guard self.resource.publishedPath == nil else { return nil }
         do throws(ControlError) {
-            try await self.client.dropContent(of: self.resource.id)
-            return nil
-        } catch .problem(let problem) where problem.code == .notFound {
-            // Another caller deleted it meanwhile.
+            try await self.drop()
             return nil
         } catch {
             let failure = CommandFailure(error)
             let name = self.resource.name.escapedForDisplay
             return CommandFailure(
                 failure.status, "\(name) \(place), and may still be with the daemon: \(failure.message ?? "")", hint: failure.hint)
+        }
+    }
+
+    /// Asks the daemon to drop its copy, if it has one.
+    func drop() async throws(ControlError) {
+        guard self.resource.publishedPath == nil else { return }
+        do throws(ControlError) {
+            try await self.client.dropContent(of: self.resource.id)
+        } catch .problem(let problem) where problem.code == .notFound {
+            // Another caller deleted it meanwhile.
         }
     }
 }
