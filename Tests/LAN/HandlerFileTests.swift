@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// Files that are handled as they arrive: `earshot on file` and `earshot file get --follow`.
+    /// Files and events that are handled as they arrive: `earshot on file`, `earshot file get --follow` and `earshot on EVENT`.
     @Suite struct FileHandlers {
         /// Fails at the first run, kills its handler at the second one after its work, and succeeds at the third one.
         private static let script = """
@@ -67,6 +67,27 @@ extension LAN {
                 #expect(await saving.status() == 128 + SIGINT)
                 let refused = try await bob.earshot("file", "get", "--follow", "-o", "-")
                 #expect(refused.status == 64)
+            }
+        }
+
+        @Test func eventsAreHandledOnceAndGapsTold() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let script = "cat; echo \"$EARSHOT_EVENT $EARSHOT_FROM\"; exit 3"
+                let handler = try bob.begin(["on", "message.received", "--since", "0", "--", "sh", "-c", script])
+                try await alice.expect(0, "send", "bob", "first")
+                try await eventually("the event is handled", instead: handler.errorsSoFar) {
+                    handler.outputSoFar().hasSuffix("message.received alice\n") && handler.errorsSoFar().contains("exited with status 3")
+                }
+                let event = try ControlJSON.decode(ControlAPI.Event.self, from: handler.outputSoFar().prefix { $0 != "\n" }.utf8)
+                #expect(event.message?.body == Array("first".utf8))
+                try await bob.restart()
+                try await alice.awaitConnected(to: bob)
+                try await eventually("the gap is told") { handler.errorsSoFar().contains(" gap events ") }
+                try await alice.expect(0, "send", "bob", "second")
+                try await eventually("it goes on", instead: handler.errorsSoFar) { handler.outputSoFar().split(separator: "\n").count == 4 }
+                handler.signal(SIGTERM)
+                #expect(await handler.status() == 128 + SIGTERM)
             }
         }
     }

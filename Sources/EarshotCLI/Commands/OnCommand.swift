@@ -4,17 +4,33 @@ import EarshotSafety
 
 struct OnCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "on", abstract: "Run a command for each message or file that arrives.",
+        commandName: "on", abstract: "Run a command for each message, file or event that arrives.",
         discussion: """
             With message, runs COMMAND once for each unread message, oldest first, with the message on its standard input, and marks the \
-            message read when COMMAND exits with 0. With file, fetches each received file, and runs COMMAND with its path. A command that \
-            fails runs again later. SIGTERM and Ctrl-C wait for running commands.
+            message read when COMMAND exits with 0. With file, fetches each received file, and runs COMMAND with its path. With an event, \
+            such as peer.found, or * for all, runs COMMAND with the event's JSON on its standard input. See earshot-on(1).
             """)
 
     /// The first argument: the kind of arrivals that a command handles.
-    enum Subject: String, CaseIterable, ExpressibleByArgument {
+    enum Subject: Hashable, Sendable, ExpressibleByArgument {
         case message
         case file
+        /// Events of one type, or of all.
+        case event(ControlAPI.Event.Kind?)
+
+        init?(argument: String) {
+            switch argument {
+            case "message": self = .message
+            case "file": self = .file
+            case "*": self = .event(nil)
+            default:
+                guard let kind = ControlAPI.Event.Kind(rawValue: argument) else { return nil }
+                self = .event(kind)
+            }
+        }
+
+        static var allValueStrings: [String] { ["message", "file"] + ControlAPI.Event.Kind.allCases.map(\.rawValue) + ["*"] }
+        static var defaultCompletionKind: CompletionKind { .list(Self.allValueStrings.dropLast()) }
     }
 
     /// The most commands that run at a time.
@@ -24,7 +40,7 @@ struct OnCommand: AsyncParsableCommand {
     /// The pause before the first retry, unless the user gives one.
     static let usualRetry: Duration = .seconds(60)
 
-    @Argument(help: ArgumentHelp("message or file.", valueName: "what"))
+    @Argument(help: ArgumentHelp("message, file, or the type of an event.", valueName: "what"))
     var subject: Subject
     @Option(name: .long, help: ArgumentHelp("Only what this peer sends; may be repeated.", valueName: "peer"), completion: .provenPeer)
     var from: [String] = []
@@ -42,6 +58,8 @@ struct OnCommand: AsyncParsableCommand {
         name: .long,
         help: ArgumentHelp("Time before a failed command runs again; doubles up to 1h. Default: 1min.", valueName: "time"))
     var retry: Seconds?
+    @Option(name: .long, help: ArgumentHelp("Start after this event, if the daemon still has it.", valueName: "n"))
+    var since: UInt64?
     @Argument(parsing: .postTerminator, help: ArgumentHelp("The command and its arguments, after --.", valueName: "command"))
     var command: [String] = []
     @OptionGroup var options: GlobalOptions
@@ -52,13 +70,26 @@ struct OnCommand: AsyncParsableCommand {
         guard self.output != "" else { throw ValidationError("the directory's path is empty") }
         guard (1...Self.jobsLimit).contains(self.jobs ?? 1) else { throw ValidationError("--jobs is 1 to \(Self.jobsLimit)") }
         if let retry = self.retry, retry.value < Self.shortestRetry { throw ValidationError("--retry is 100ms or more") }
-        if self.subject == .message, self.output != nil { throw ValidationError("--output is not for messages; leave it out") }
-        if self.subject == .file, self.type != nil { throw ValidationError("--type is not for files; leave it out") }
+        switch self.subject {
+        case .message: try self.refuse("messages", ["--output": self.output != nil, "--since": self.since != nil])
+        case .file: try self.refuse("files", ["--type": self.type != nil, "--since": self.since != nil])
+        case .event:
+            try self.refuse(
+                "events",
+                [
+                    "--from": !self.from.isEmpty, "--group": self.group != nil, "--type": self.type != nil, "--output": self.output != nil,
+                    "--jobs": self.jobs != nil, "--retry": self.retry != nil,
+                ])
+        }
         guard !self.command.isEmpty || self.subject == .file else { throw ValidationError("no command given; write it after --") }
     }
 
+    private func refuse(_ subject: String, _ options: KeyValuePairs<String, Bool>) throws {
+        for (option, isGiven) in options where isGiven { throw ValidationError("\(option) is not for \(subject); leave it out") }
+    }
+
     mutating func run() async throws {
-        let (subject, from, group, type) = (self.subject, self.from, self.group, self.type)
+        let (subject, from, group, type, since) = (self.subject, self.from, self.group, self.type, self.since)
         let (jobs, retry, options) = (self.jobs ?? 1, self.retry?.duration ?? Self.usualRetry, self.options)
         let command = self.command.isEmpty ? nil : try HandlerCommand(self.command)
         let directory = subject == .file ? try SafeDirectory(path: self.output ?? ".") : nil
@@ -72,9 +103,14 @@ struct OnCommand: AsyncParsableCommand {
                 try await source.follow(jobs: jobs, retry: retry)
             } else if let command {
                 if Terminal.isError { Standard.note("waiting; press Ctrl-C to stop") }
-                let source = MessageHandling(
-                    client: client, command: command, senders: senders, group: group, type: type, asJSON: options.json)
-                try await HandlerLoop(source: source, jobs: jobs, retry: retry).run()
+                if case .event(let kind) = subject {
+                    let source = EventHandling(client: client, command: command, type: kind?.rawValue, since: since)
+                    try await HandlerLoop(source: source, jobs: 1, retry: retry).run()
+                } else {
+                    let source = MessageHandling(
+                        client: client, command: command, senders: senders, group: group, type: type, asJSON: options.json)
+                    try await HandlerLoop(source: source, jobs: jobs, retry: retry).run()
+                }
             }
         }
     }
