@@ -31,6 +31,7 @@ struct CommandDump: Codable, Hashable {
         let defaultValue: String?
         let isOptional: Bool
         let isRepeating: Bool
+        let parsingStrategy: String?
         let shouldDisplay: Bool?
 
         /// The flags for mdoc's `Fl`, which adds the first hyphen. The long flag comes last.

@@ -33,6 +33,7 @@ struct Manual {
 /// The names of the pages.
 enum Page: String, CaseIterable {
     case earshot = "earshot.1"
+    case handlers = "earshot-on.1"
     case earshotd = "earshotd.8"
     case settings = "earshotd.conf.5"
     case api = "earshot-api.7"
@@ -50,7 +51,7 @@ enum Page: String, CaseIterable {
         case .earshotd: DaemonPage.write(try CommandDump(json: input).command, article, to: &page)
         case .settings: SettingsPage.write(SettingsFile(String(decoding: input, as: UTF8.self)), article, to: &page)
         case .api: APIPage.write(try APIDescription(json: input), article, to: &page)
-        case .security, .troubleshooting: for section in article.sections { page.section(section) }
+        case .handlers, .security, .troubleshooting: for section in article.sections { page.section(section) }
         case .browser: return try HTMLPage.text(APIDescription(json: input))
         }
         return page.text

@@ -8,7 +8,7 @@ extension Mdoc {
             switch argument.kind {
             case "flag": flag
             case "option": "\(flag) Ar \(value)"
-            default: "Ar \(value)\(dots)"
+            default: "\(argument.parsingStrategy == "postTerminator" ? "Fl - " : "")Ar \(value)\(dots)"
             }
         guard argument.isOptional else { return inner }
         let after = argument.kind == "positional" ? "" : dots

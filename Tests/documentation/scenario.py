@@ -8,7 +8,7 @@ from scene import Failed, until
 
 
 def play(scene):
-    for part in (strangers, talk, files, streams, comparison, trust, groups, api, python, settings, identity, daemon, other_answers):
+    for part in (strangers, talk, files, handlers, streams, comparison, trust, groups, api, python, settings, identity, daemon, other_answers):
         print(f"{part.__name__.replace('_', ' ')}:")
         part(scene)
 
@@ -111,6 +111,54 @@ def files(scene):
         offer.ends(status)
     (settings_of_bob / "earshotd.conf").write_text("")
     reload(scene, "bob", "resources.accept")
+
+
+def handlers(scene):
+    """bob's commands for what arrives. The desktop's programs are replaced by some that write to files."""
+    alice, bob = scene.home("alice"), scene.home("bob")
+    scene.tool("notify-send", 'echo "$*" >>"$HOME/notified"')
+    scene.tool("lp", 'cat "$1" >>"$HOME/printed"')
+    scene.tool("wl-copy", 'cat >"$HOME/clipboard"')
+    scene.tool("wl-paste", '[ "$1" = --watch ] && shift && echo copied | "$@"')
+    scene.tool("git", "echo pulled")
+    (bob / "Downloads").mkdir()
+    (bob / "project").mkdir()
+
+    def holds(name, words):
+        path = bob / name
+        until(f"{name} holds {words!r}", lambda: path.is_file() and words in path.read_text())
+
+    notifying = scene.begin("bob", """earshot on message -- sh -c 'notify-send -- "$EARSHOT_FROM" "$(cat)"'""")
+    scene.quiet("alice", "earshot send bob dinner is ready")
+    holds("notified", "-- alice dinner is ready")
+    notifying.interrupt()
+    notifying = scene.begin("bob", """earshot on invitation.received -- sh -c 'notify-send -- "$EARSHOT_FROM invites you"'""")
+
+    def is_notified():
+        # An invitation before the command listens is not seen.
+        scene.quiet("carol", "earshot invite bob --timeout 1")
+        return "carol invites you" in (bob / "notified").read_text()
+
+    until("bob is notified of the invitation", is_notified)
+    notifying.interrupt()
+    printing = scene.begin("bob", "earshot on file --from alice -- lp")
+    scene.quiet("alice", "earshot file send bob plan.pdf")
+    holds("printed", "plan")
+    printing.interrupt()
+    saving = scene.begin("bob", "earshot file get --follow -o Downloads")
+    (alice / "notes").write_text("notes")
+    scene.quiet("alice", "earshot file send bob notes")
+    saving.says("Downloads/notes")
+    holds("Downloads/notes", "notes")
+    saving.interrupt()
+    copying = scene.begin("bob", "earshot on message --from alice --type text/plain -- wl-copy")
+    scene.run("alice", "wl-paste --watch earshot send bob -")
+    holds("clipboard", "copied")
+    copying.interrupt()
+    building = scene.begin("bob", "earshot on message --type text/x-push -- sh -c 'cd project && git pull --quiet && make'")
+    scene.run("alice", "earshot send bob --type text/x-push main")
+    building.says("built")
+    building.interrupt()
 
 
 def reload(scene, name, key):
