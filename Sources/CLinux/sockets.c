@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,7 +48,7 @@ ssize_t earshot_send(int socket, const void *bytes, size_t count, int more) {
 ssize_t earshot_splice(int from, int to, size_t count) {
     ssize_t moved;
     do {
-        moved = splice(from, NULL, to, NULL, count, SPLICE_F_MOVE);
+        moved = splice(from, NULL, to, NULL, count, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     } while (moved < 0 && errno == EINTR);
     return moved;
 }
@@ -115,4 +116,13 @@ int earshot_send_descriptor(int socket, int descriptor) {
 int earshot_is_readable(int descriptor) {
     int flags = fcntl(descriptor, F_GETFL);
     return flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_WRONLY;
+}
+
+int earshot_is_writable(int descriptor) {
+    int flags = fcntl(descriptor, F_GETFL);
+    return flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_RDONLY;
+}
+
+int earshot_event(void) {
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }

@@ -61,18 +61,29 @@ package final class BytePipe {
     /// Moves at most `count` bytes out of the pipe. Returns their number, or -1 with errno set.
     package func drain(_ count: Int, to descriptor: CInt) -> Int { earshot_splice(self.output, descriptor, count) }
 
-    /// Moves `count` bytes out of the pipe, waiting as needed. Returns 0, or the errno.
-    package func drain(all count: Int, to descriptor: CInt) -> CInt {
+    /// Fills `space` with bytes out of the pipe, which holds as many. Returns `false` with errno set if that failed.
+    package func drain(into space: UnsafeMutableRawBufferPointer) -> Bool {
+        var taken = 0
+        while taken < space.count {
+            let count = Glibc.read(self.output, space.baseAddress?.advanced(by: taken), space.count - taken)
+            if count > 0 { taken += count } else if count == 0 || errno != EINTR { return false }
+        }
+        return true
+    }
+
+    /// Moves `count` bytes out of the pipe, waiting as needed. `wait` returns when the descriptor may take bytes, or `false` to end the
+    /// call. Returns 0, or the errno: `ECANCELED` if `wait` ended the call.
+    package func drain(all count: Int, to descriptor: CInt, wait: (CInt) -> Bool = BytePipe.waitForRoom) -> CInt {
         var left = count
         while left > 0 {
-            guard self.canDrain else { return self.copy(left, to: descriptor) }
+            guard self.canDrain else { return self.copy(left, to: descriptor, wait) }
             let moved = earshot_splice(self.output, descriptor, left)
             if moved > 0 {
                 left -= moved
                 continue
             }
             switch errno {
-            case EAGAIN: Self.waitForRoom(descriptor)
+            case EAGAIN: if !wait(descriptor) { return ECANCELED }
             case EINVAL: self.canDrain = false
             case let code: return code
             }
@@ -80,21 +91,23 @@ package final class BytePipe {
         return 0
     }
 
-    private func copy(_ count: Int, to descriptor: CInt) -> CInt {
+    private func copy(_ count: Int, to descriptor: CInt, _ wait: (CInt) -> Bool) -> CInt {
         let space = self.memory()
         var left = count
         while left > 0 {
             let taken = Glibc.read(self.output, space.baseAddress, min(left, space.count))
             guard taken > 0 else { return taken < 0 ? errno : EIO }
-            let code = Self.write(UnsafeRawBufferPointer(rebasing: space[..<taken]), to: descriptor)
+            let code = Self.write(UnsafeRawBufferPointer(rebasing: space[..<taken]), to: descriptor, wait: wait)
             guard code == 0 else { return code }
             left -= taken
         }
         return 0
     }
 
-    /// Writes all bytes, waiting as needed. Returns 0, or the errno.
-    package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> CInt {
+    /// Writes all bytes, waiting as needed. `wait` and the result are those of ``drain(all:to:wait:)``.
+    package static func write(
+        _ bytes: UnsafeRawBufferPointer, to descriptor: CInt, wait: (CInt) -> Bool = BytePipe.waitForRoom
+    ) -> CInt {
         var written = 0
         while written < bytes.count {
             let count = Glibc.write(descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
@@ -104,16 +117,18 @@ package final class BytePipe {
             }
             switch errno {
             case EINTR: break
-            case EAGAIN: Self.waitForRoom(descriptor)
+            case EAGAIN: if !wait(descriptor) { return ECANCELED }
             case let code: return code
             }
         }
         return 0
     }
 
-    private static func waitForRoom(_ descriptor: CInt) {
+    /// Waits without a limit until the descriptor may take bytes.
+    package static func waitForRoom(_ descriptor: CInt) -> Bool {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         _ = poll(&waiting, 1, -1)
+        return true
     }
 
     private func memory() -> UnsafeMutableRawBufferPointer {

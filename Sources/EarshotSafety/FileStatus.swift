@@ -22,6 +22,8 @@ package struct FileStatus: Sendable, Hashable {
     }
 
     package let kind: Kind
+    /// Whether it is /dev/null (null(4)), in whatever directory.
+    package let isNull: Bool
     /// The size in bytes.
     package let size: UInt64
     /// The allocated bytes.
@@ -52,6 +54,8 @@ package struct FileStatus: Sendable, Hashable {
             case S_IFCHR, S_IFBLK: .device
             default: .other
             }
+        // The numbers of null(4): major 1, minor 3.
+        self.isNull = status.st_mode & S_IFMT == S_IFCHR && status.st_rdev == 1 << 8 | 3
         self.size = UInt64(clamping: status.st_size)
         self.allocated = UInt64(clamping: status.st_blocks).multipliedReportingOverflow(by: 512).partialValue
         self.mode = UInt32(status.st_mode & 0o7777)

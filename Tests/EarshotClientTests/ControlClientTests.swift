@@ -185,4 +185,66 @@ import Testing
             close(client)
         }
     }
+
+    /// Answers the next request, whose bytes end with `end`, and returns it.
+    private static func exchange(_ listener: CInt, until end: String, _ answer: String) async -> String {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                let client = accept(listener, nil, nil)
+                var (request, bytes) = ("", [UInt8](repeating: 0, count: 4096))
+                while !request.hasSuffix(end), case let count = recv(client, &bytes, bytes.count, 0), count > 0 {
+                    request += String(decoding: bytes[..<count], as: UTF8.self)
+                }
+                _ = write(client, answer, answer.utf8.count)
+                close(client)
+                continuation.resume(returning: request)
+            }
+        }
+    }
+
+    /// A daemon that takes no descriptors of streams (405), and one that takes no more of them (503).
+    @Test(arguments: [405, 503]) func aStreamGoesByBytesWhereNoDescriptorIsTaken(_ status: Int) async throws {
+        let row = ControlAPI.Stream(
+            id: try #require(StreamID(UUID().uuidString.lowercased())), direction: .known(.outgoing),
+            peerID: try #require(PeerID(String(repeating: "A", count: 52))), peerName: "bob", name: "x", state: .known(.closed),
+            transferred: 2, bytesPerSecond: 0, openedAt: Date(timeIntervalSince1970: 0))
+        let json = String(decoding: try ControlJSON.encode(row), as: UTF8.self)
+        let source = Pipe()
+        source.fileHandleForWriting.write(Data("hi".utf8))
+        try source.fileHandleForWriting.close()
+        try await self.withListener { listener, path in
+            let input = source.fileHandleForReading
+            async let sent = ControlClient.with(socketPath: path) {
+                try await $0.openStream(to: "bob", name: "x", from: input.fileDescriptor).value
+            }
+            let problem = #"{"code":"unsupported","title":"no","status":\#(status),"type":"about:blank"}"#
+            let asked = await Self.exchange(
+                listener, until: "\r\n\r\n", "HTTP/1.1 \(status) No\r\nContent-Length: \(problem.utf8.count)\r\n\r\n\(problem)")
+            #expect(asked.hasPrefix("POST /v1/streams/descriptor?") && asked.contains("Upgrade: earshot-descriptor\r\n"))
+            let got = await Self.exchange(
+                listener, until: "0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: \(json.utf8.count)\r\n\r\n\(json)")
+            #expect(got.hasPrefix("POST /v1/streams?") && got.hasSuffix("\r\n\r\n2\r\nhi\r\n0\r\n\r\n"))
+            let answered = try await sent
+            #expect(answered == row)
+        }
+    }
+
+    /// An older daemon answers the request for a descriptor with the stream's bytes.
+    @Test func anOlderDaemonsStreamComesByBytes() async throws {
+        let sink = Pipe()
+        try await self.withListener { listener, path in
+            let output = sink.fileHandleForWriting
+            async let moved: Void = ControlClient.with(socketPath: path) {
+                let stream = try #require(try await $0.nextStream(name: "x", into: output.fileDescriptor))
+                try await stream.move(to: output.fileDescriptor)
+            }
+            let asked = await Self.exchange(
+                listener, until: "\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n")
+            #expect(asked.hasPrefix("GET /v1/streams/next/content?name=x ") && asked.contains("Upgrade: earshot-descriptor\r\n"))
+            try await moved
+            try output.close()
+        }
+        #expect(sink.fileHandleForReading.readDataToEndOfFile() == Data("hi".utf8))
+    }
 }

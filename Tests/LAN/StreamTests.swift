@@ -64,6 +64,7 @@ extension LAN {
         @Test(
             arguments: [
                 ("reader", 1), ("reader's daemon", 75), ("writer", 1), ("writer's daemon", 75),
+                ("reader, by Ctrl-C", 1), ("writer, by Ctrl-C", 1),
             ] as [(String, Int32)])
         func aKilledEndIsReportedAtTheOther(_ who: String, _ expected: Int32) async throws {
             try await Laboratory.run { laboratory in
@@ -74,6 +75,8 @@ extension LAN {
                 let reader = try Self.begin(laboratory, bob, "echo $$ > reader; exec $earshot stream accept s")
                 try await eventually("the line is there") { reader.outputSoFar() == "x\n" }
                 switch who {
+                case "reader, by Ctrl-C": try await Self.shell(laboratory, bob, "kill -INT $(cat reader)")
+                case "writer, by Ctrl-C": try await Self.shell(laboratory, alice, "kill -INT $(cat writer)")
                 case "reader": try await Self.shell(laboratory, bob, "kill -9 $(cat reader)")
                 case "writer": try await Self.shell(laboratory, alice, "kill -9 $(cat writer)")
                 case "reader's daemon": await bob.kill()
@@ -100,11 +103,29 @@ extension LAN {
             }
         }
 
+        /// A relay passes bytes and no descriptors.
+        @Test func aRelayPassesAStreamAsBytes() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let (near, far) = (try HeldSocket(before: alice, holding: "-"), try HeldSocket(before: bob, holding: "-"))
+                let reader = try Self.begin(laboratory, bob, "$earshot stream accept s --socket \(far.path) > out")
+                let writer = try Self.begin(
+                    laboratory, alice, "head -c 3M /dev/urandom > in; $earshot stream open bob s --socket \(near.path) < in")
+                for process in [writer, reader] {
+                    let outcome = await process.outcome()
+                    #expect(outcome.status == 0, "\(outcome)")
+                }
+                #expect(try await LAN.equal("\(alice.place)/in", "\(bob.place)/out"))
+                near.close()
+                far.close()
+            }
+        }
+
         /// A stopped reader slows its writer down to a halt, and costs no memory.
         @Test func aReaderThatStops() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
-                let reader = try Self.begin(laboratory, bob, "echo $$ > reader; exec $earshot stream accept s > out")
+                let reader = try Self.begin(laboratory, bob, "$earshot stream accept s | { echo $BASHPID > reader; exec cat > out; }")
                 let writer = try Self.begin(laboratory, alice, "head -c 300M /dev/zero | $earshot stream open bob s")
                 try await eventually("bytes flow") { try await bob.streams().contains { $0.transferred > 1 << 20 } }
                 try await Self.shell(laboratory, bob, "kill -STOP $(cat reader)")

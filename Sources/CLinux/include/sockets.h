@@ -28,9 +28,15 @@ int earshot_send_descriptor(int socket, int descriptor);
 /// Whether the descriptor is open for reading (fcntl(2), F_GETFL). A descriptor that only names a file (O_PATH) is not.
 int earshot_is_readable(int descriptor);
 
+/// Whether the descriptor is open for writing. A descriptor that only names a file is not.
+int earshot_is_writable(int descriptor);
+
+/// eventfd(2): a descriptor that can be polled, and is ready for reading from the first write of a number on.
+int earshot_event(void);
+
 /// splice(2): moves at most `count` bytes between descriptors of which one is a pipe, within the kernel. Returns how many, 0 at the end, or -1
-/// with errno: EINVAL where a descriptor knows no such thing. A lost connection is EPIPE, and SIGPIPE where the process does not ignore
-/// it.
+/// with errno: EINVAL where a descriptor knows no such thing, and EAGAIN where a pipe is not ready. A socket waits unless its own flags forbid
+/// that. A lost connection is EPIPE, and SIGPIPE where the process does not ignore it.
 ssize_t earshot_splice(int from, int to, size_t count);
 
 /// A pipe, to be read from `ends[0]`, that holds `capacity` bytes where the kernel permits that. Returns how many it holds, or -1 with

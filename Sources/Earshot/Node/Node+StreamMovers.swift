@@ -68,7 +68,7 @@ extension Node {
         switch command {
         case .readData:
             guard let data = self.dataConnections[TransferID(id)] else { return self.handle(.stream(id, .dataEnded(nil))) }
-            if data.peer.transport == .plaintext, flow.hand(over: data) { return }
+            if flow.hand(over: data) { return }
             self.spawn { [input] in input.yield(.core(.stream(id, .dataEnded(await Self.take(from: data, flow))))) }
         case .callBack(let link):
             guard let offset = flow.callBack() else { return }

@@ -1,4 +1,5 @@
 import EarshotCore
+package import EarshotSafety
 import EarshotWaiting
 public import EarshotWire
 public import NIOCore
@@ -37,11 +38,27 @@ extension Node {
     public func openStream<Body: AsyncSequence & Sendable>(
         to peer: any PeerReference, name: String, body: Body
     ) async throws(EarshotError) -> ByteStream where Body.Element == ByteBuffer {
+        try await self.openStream(to: peer, name: name) { flow in try await flow.send(ThrowingBytes(body)) }
+    }
+
+    /// Sends everything from a descriptor as a stream; otherwise as ``openStream(to:name:body:)``.
+    /// - Throws: also `storage` if the descriptor cannot be read.
+    package func openStream(
+        to peer: any PeerReference, name: String, from input: PassedDescriptor
+    ) async throws(EarshotError) -> ByteStream {
+        try await self.openStream(to: peer, name: name) { flow in
+            try await ThreadExecutor.blocking("earshot-stream") { try await flow.send(StreamIntake(input), mayBlock: true) }
+        }
+    }
+
+    private func openStream(
+        to peer: any PeerReference, name: String, _ send: @escaping @Sendable (OutgoingFlow) async throws -> Void
+    ) async throws(EarshotError) -> ByteStream {
         let ended = OneShot<Result<ByteStream, EarshotError>>()
         let call = self.call(.stream(.open(to: peer.description, name: name))) { ended.settle(self.row($0)) }
         guard let (id, flow) = self.coreShell.opened.removeValue(forKey: call) else { return try await ended.value().get() }
         return try await withTaskCancellationHandler {
-            await self.pump(id, flow, ThrowingBytes(body), until: ended)
+            await self.pump(id, flow, send, until: ended)
         } onCancel: {
             // Also aborts the stream if all bytes are sent and the peer's reader has not taken them yet.
             self.abandonStream(id)
@@ -56,13 +73,13 @@ extension Node {
 
     /// Sends the body and waits for the stream's end concurrently. If the reader leaves, the end must not wait for an idle writer.
     private func pump(
-        _ id: StreamID, _ flow: OutgoingFlow, _ body: some AsyncSequence<ByteBuffer, any Error> & Sendable,
+        _ id: StreamID, _ flow: OutgoingFlow, _ send: @escaping @Sendable (OutgoingFlow) async throws -> Void,
         until ended: OneShot<Result<ByteStream, EarshotError>>
     ) async -> Result<ByteStream, EarshotError> {
         await withTaskGroup(of: Step.self) { group in
             group.addTask {
                 do {
-                    try await flow.send(body)
+                    try await send(flow)
                     return .sent
                 } catch let error as EarshotError {
                     return .broken(error)

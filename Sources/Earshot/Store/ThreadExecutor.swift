@@ -129,3 +129,30 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
         }
     }
 }
+
+/// Runs the parts of a task on a thread, where they may block.
+private final class ThreadTasks: TaskExecutor {
+    private let thread: ThreadExecutor
+
+    init(on thread: ThreadExecutor) { self.thread = thread }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        self.thread.run { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
+
+extension ThreadExecutor {
+    /// Runs work that blocks on a thread of its own, for bulk work.
+    /// - Throws: `unavailable` if the thread cannot be started, and the errors of `work`.
+    static func blocking<Value: Sendable>(_ name: String, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let thread = try ThreadExecutor(name: name, isBulk: true)
+        defer { thread.stop() }
+        return try await withTaskExecutorPreference(ThreadTasks(on: thread)) { try await Self.concurrently(work) }
+    }
+
+    /// Leaves the caller's actor, whose own executor is not that of the task.
+    @concurrent private static func concurrently<Value: Sendable>(_ work: @Sendable () async throws -> Value) async throws -> Value {
+        try await work()
+    }
+}

@@ -124,7 +124,7 @@ final class IncomingFlow: Sendable {
             guard case .failed = end else { return (state.moving, nil) }
             state.pieces = []
             state.waiting = nil
-            return (state.moving, state.outlet.take().flatMap { state.moving == nil ? nil : $0 })
+            return (state.moving, state.outlet.take())
         }
         moving?.close()
         // The thread that moves bytes may be waiting for the reader.

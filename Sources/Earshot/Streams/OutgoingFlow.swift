@@ -120,9 +120,10 @@ final class OutgoingFlow: Sendable {
 
     /// Sends the body to its end, at the receiver's pace, and then the end of the stream.
     ///
-    /// Returns when everything is written. The core reports whether the receiver has taken it.
+    /// Returns when everything is written. The core reports whether the receiver has taken it. With `mayBlock`, the caller has a thread of
+    /// its own, which writes to a plaintext data connection itself.
     /// - Throws: the error of the body; `CancellationError`.
-    @concurrent func send(_ body: some AsyncSequence<ByteBuffer, any Error> & Sendable) async throws {
+    @concurrent func send(_ body: some AsyncSequence<ByteBuffer, any Error> & Sendable, mayBlock: Bool = false) async throws {
         while true {
             let seen = self.changes.count
             guard self.state.withLock({ $0.connection }) == nil else { break }
@@ -130,6 +131,7 @@ final class OutgoingFlow: Sendable {
         }
         var unwritten: Deque<(bytes: Int, written: EventLoopFuture<Void>)> = []
         var unwrittenBytes = 0
+        var taken: (connection: DataConnection, socket: DataSocket?)?
         for try await var piece in body {
             while piece.readableBytes > 0 {
                 let seen = self.changes.count
@@ -148,8 +150,13 @@ final class OutgoingFlow: Sendable {
                     }
                 case .data(let bytes, let data):
                     piece.moveReaderIndex(forwardBy: bytes.readableBytes)
+                    if mayBlock, taken?.connection !== data { taken = (data, await data.takeOver()?.socket) }
                     // The receiver requests bytes that are lost with the connection again.
-                    try? await data.write(bytes)
+                    if let socket = taken?.socket {
+                        _ = bytes.withUnsafeReadableBytes { socket.send($0) }
+                    } else {
+                        try? await data.write(bytes)
+                    }
                 }
             }
         }

@@ -1,3 +1,4 @@
+package import EarshotSafety
 public import NIOCore
 
 /// The bytes of a stream that was accepted here, for one reader. The reader must end it with ``finish()`` or ``abandon()``.
@@ -34,8 +35,38 @@ public struct StreamContent: Sendable {
 
     /// Moves bytes from the connection to the outlet until the connection ends. Earlier bytes for the reader must already have been sent.
     package func move(_ connection: DataConnection) async {
-        let error = await StreamForwarder.forward(connection, self.flow)
-        self.node.streamMoved(self.stream.id, error)
+        // If threads have run out, nothing is lost: the receiver requests the remaining bytes over the control connection.
+        let error = try? await ThreadExecutor.blocking("earshot-stream") { await StreamForwarder.forward(connection, self.flow) }
+        self.node.streamMoved(self.stream.id, error ?? nil)
+    }
+
+    /// Writes the whole stream to a descriptor. If the task is cancelled, the stream is aborted.
+    /// - Throws: as ``next()``; `no-space`, `storage`, `unavailable` if threads or descriptors have run out.
+    package func move(to output: PassedDescriptor) async throws {
+        let (id, flow, node) = (self.stream.id, self.flow, self.node)
+        try await withTaskCancellationHandler {
+            try await ThreadExecutor.blocking("earshot-stream") {
+                guard let pipe = try? BytePipe() else { throw EarshotError(.unavailable, "too many descriptors are open") }
+                let outlet = StreamOutlet(output)
+                flow.use(outlet)
+                while true {
+                    switch try await flow.step() {
+                    case .bytes(let piece):
+                        do throws(EarshotError) {
+                            try outlet.send(piece, through: pipe)
+                        } catch {
+                            node.streamMoved(id, error)
+                            throw error
+                        }
+                    case .connection(let connection): node.streamMoved(id, await StreamForwarder.forward(connection, flow))
+                    case .end: return
+                    }
+                }
+            }
+        } onCancel: {
+            output.interrupt()
+            node.abandonStream(id)
+        }
     }
 
     /// Reports to the sender that everything was taken. Call this after ``next()`` has returned `nil`.

@@ -32,7 +32,9 @@ struct StreamAcceptCommand: AsyncParsableCommand {
         StandardPipe.enlarge(STDOUT_FILENO)
         try await self.options.withClient { client in
             do {
-                let stream = try await client.nextStream(name: name, from: from, timeout: timeout)
+                let next = try await client.nextStream(name: name, from: from, timeout: timeout, into: STDOUT_FILENO)
+                // Without a stream, the daemon has written all of it.
+                guard let stream = next else { return }
                 do throws(ControlError) {
                     try await stream.move(to: STDOUT_FILENO)
                 } catch {
@@ -43,6 +45,8 @@ struct StreamAcceptCommand: AsyncParsableCommand {
                     }
                     throw await Self.reason(stream, client) ?? error
                 }
+            } catch ControlError.output(_, let code) {
+                try Standard.check(code)
             } catch let error as ControlError {
                 throw CommandFailure(error, peer: from)
             }

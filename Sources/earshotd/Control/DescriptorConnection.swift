@@ -4,6 +4,7 @@ internal import EarshotClient
 internal import EarshotSafety
 internal import Glibc
 internal import HTTPTypes
+internal import Hummingbird
 internal import NIOCore
 internal import NIOPosix
 
@@ -34,17 +35,36 @@ struct DescriptorConnection: Sendable {
         }
     }
 
+    /// The use of a client's descriptor, for which it must be open.
+    enum Access {
+        case reading, writing
+    }
+
+    /// The fields of an answer that offers this protocol.
+    static var fields: HTTPFields {
+        var fields: HTTPFields = [.connection: "Upgrade"]
+        if let name = self.upgradeField { fields[name] = ControlAPI.descriptorProtocol }
+        return fields
+    }
+
+    /// - Throws: `invalid-parameter` if the request has a body, which would be taken for the descriptor's byte.
+    static func requireNoBody(_ request: Request) throws(APIProblem) {
+        guard request.headers[.contentLength] ?? "0" == "0", request.headers[.transferEncoding] == nil else {
+            throw APIProblem(.invalidParameter, "a request that passes a descriptor has no body", closesConnection: true)
+        }
+    }
+
     /// Receives the client's descriptor, and answers the request with the result of `work`, which is cancelled when the client disconnects.
     /// `subject` is the file's name in errors.
     /// - Throws: `busy` if too many connections have moved; otherwise always ``Taken``, when everything is done.
     static func receive(
-        _ context: APIContext, subject: String,
+        _ context: APIContext, subject: String, for access: Access,
         _ work: @escaping @Sendable (OpenFile, Self) async throws -> ControlAPI.DescriptorLine
     ) async throws -> Never {
         try await self.enter(context)
         defer { context.moved.leave() }
         let socket = try await self.socket(of: context.channel)
-        let file = await self.file(from: socket.descriptor, subject: subject)
+        let file = await self.file(from: socket.descriptor, subject: subject, for: access)
         let channel: any Channel
         do {
             channel = try await socket.channel(on: MultiThreadedEventLoopGroup.singleton) { channel in
@@ -107,11 +127,11 @@ struct DescriptorConnection: Sendable {
     }
 
     /// Answers 101 and waits for the descriptor, on a thread. Its file is not examined, which may take as long as a server is away.
-    private static func file(from socket: CInt, subject: String) async -> Result<OpenFile, any Error> {
+    private static func file(from socket: CInt, subject: String, for access: Access) async -> Result<OpenFile, any Error> {
         await withCheckedContinuation { continuation in
             do throws(EarshotError) {
                 let thread = try ThreadExecutor(name: "earshot-descr")
-                thread.run { continuation.resume(returning: Result { try self.receive(from: socket, subject: subject) }) }
+                thread.run { continuation.resume(returning: Result { try self.receive(from: socket, subject: subject, for: access) }) }
                 thread.stop()
             } catch {
                 continuation.resume(returning: .failure(error))
@@ -119,7 +139,7 @@ struct DescriptorConnection: Sendable {
         }
     }
 
-    private static func receive(from socket: CInt, subject: String) throws(APIProblem) -> OpenFile {
+    private static func receive(from socket: CInt, subject: String, for access: Access) throws(APIProblem) -> OpenFile {
         // The socket has room, because the kernel has taken every earlier answer.
         guard self.sendAnswer(on: socket) else { throw Self.missing }
         var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
@@ -127,10 +147,13 @@ struct DescriptorConnection: Sendable {
         var descriptor: CInt = -1
         guard earshot_receive_descriptor(socket, &descriptor) == 1 else { throw Self.missing }
         let file = OpenFile(descriptor: descriptor, subject: subject)
-        guard earshot_is_readable(descriptor) != 0 else {
+        switch access {
+        case .reading where earshot_is_readable(descriptor) == 0:
             throw APIProblem(.invalidSource, "\(subject.escapedForDisplay) is not open for reading")
+        case .writing where earshot_is_writable(descriptor) == 0:
+            throw APIProblem(.invalidSource, "\(subject.escapedForDisplay) is not open for writing")
+        case .reading, .writing: return file
         }
-        return file
     }
 
     private static var missing: APIProblem {

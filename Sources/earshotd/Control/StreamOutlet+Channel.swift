@@ -1,4 +1,5 @@
 internal import Earshot
+internal import EarshotSafety
 internal import NIOCore
 internal import NIOPosix
 
@@ -18,6 +19,7 @@ extension StreamOutlet {
         // The most that the kernel gives to an unprivileged process, so that the two sides switch less often.
         var size: CInt = 1024 * 1024
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
-        return StreamOutlet(descriptor: descriptor, head: { "\(String($0, radix: 16))\r\n" }, tail: "\r\n")
+        let output = try PassedDescriptor(OpenFile(descriptor: descriptor, subject: "the connection"))
+        return StreamOutlet(output, head: { "\(String($0, radix: 16))\r\n" }, tail: "\r\n")
     }
 }

@@ -196,15 +196,13 @@ struct ResourcesRoutes: Sendable {
     /// Sends a file that the caller opened and passes as a descriptor. The daemon can read it again, so that the transfer survives a lost
     /// connection to the peer. With `queue`, or to a group, it is sent like a body: from a copy.
     private func sendFile(_ request: Request, _ context: APIContext) async throws -> Never {
-        guard request.headers[.contentLength] ?? "0" == "0", request.headers[.transferEncoding] == nil else {
-            throw APIProblem(.invalidParameter, "a request that passes a descriptor has no body", closesConnection: true)
-        }
+        try DescriptorConnection.requireNoBody(request)
         let parameters = try Parameters(try Query(request))
         guard parameters.kind == .file else {
             throw APIProblem(.invalidParameter, "only a file can be passed as a descriptor; send a directory as a body")
         }
         let (node, digest, queue) = (self.api.node, parameters.digest, parameters.queue)
-        try await DescriptorConnection.receive(context, subject: parameters.name) { file, connection in
+        try await DescriptorConnection.receive(context, subject: parameters.name, for: .reading) { file, connection in
             let held = HeldFile(file, name: parameters.name)
             let resources: [Resource]
             switch parameters.recipients {

@@ -1,5 +1,6 @@
 internal import Earshot
 internal import EarshotClient
+internal import EarshotSafety
 internal import EarshotWire
 internal import HTTPTypes
 internal import Hummingbird
@@ -27,6 +28,7 @@ struct StreamsRoutes: Sendable {
     var routes: [Route] {
         [
             Route(.post, "/v1/streams", self.open),
+            Route(.post, "/v1/streams/descriptor", self.openDescriptor),
             Route(.get, "/v1/streams") { _, _ in
                 try .json(ControlAPI.StreamList(streams: await self.api.node.openStreams().map(ControlAPI.Stream.init)))
             },
@@ -45,14 +47,14 @@ struct StreamsRoutes: Sendable {
                 // A HEAD would take a stream that nobody reads.
                 guard !context.isHead else { throw Self.noHead }
                 let (name, peer) = (try query.text("name"), try query.text("from"))
-                return try await self.content(context) {
+                return try await self.content(request, context) {
                     try await self.api.node.acceptNextStream(name: name, from: peer, timeout: seconds.map { .seconds(Int64($0)) })
                 }
             },
-            Route(.get, "/v1/streams/:id/content") { _, context in
+            Route(.get, "/v1/streams/:id/content") { request, context in
                 let id: StreamID = try context.identifier("a stream")
                 guard !context.isHead else { throw Self.noHead }
-                return try await self.content(context) { try await self.api.node.acceptStream(id) }
+                return try await self.content(request, context) { try await self.api.node.acceptStream(id) }
             },
         ]
     }
@@ -61,17 +63,39 @@ struct StreamsRoutes: Sendable {
         APIProblem(.unsupported, "a stream can be taken only once, and so has no HEAD", status: .methodNotAllowed, fields: [.allow: "GET"])
     }
 
+    private static func parameters(_ request: Request) throws -> (peer: String, name: String) {
+        let query = try Query(request)
+        let peers = query.all("to")
+        guard let peer = peers.first else { throw APIProblem(.invalidParameter, "'to' is missing in the query; name the peer") }
+        guard peers.count == 1 else { throw APIProblem(.invalidParameter, "a stream goes to one peer; open one to each") }
+        guard let name = try query.text("name") else {
+            throw APIProblem(.invalidParameter, "'name' is missing in the query; name the stream")
+        }
+        return (peer, name)
+    }
+
+    /// Opens a stream with the bytes of the caller's descriptor as its content. An older daemon would take such a `POST /v1/streams` for an
+    /// empty stream, and knows no such path.
+    private func openDescriptor(_ request: Request, _ context: APIContext) async throws -> Response {
+        guard DescriptorConnection.isWanted(by: request.head) else {
+            throw APIProblem(
+                .unsupported, "a descriptor is passed after Upgrade: \(ControlAPI.descriptorProtocol)", status: .upgradeRequired,
+                fields: DescriptorConnection.fields, closesConnection: true)
+        }
+        try DescriptorConnection.requireNoBody(request)
+        let (peer, name) = try Self.parameters(request)
+        let node = self.api.node
+        try await DescriptorConnection.receive(context, subject: "the stream's input", for: .reading) { file, _ in
+            let stream = try await node.openStream(to: peer, name: name, from: try await .forStream(file))
+            return ControlAPI.DescriptorLine(stream: ControlAPI.Stream(stream))
+        }
+    }
+
     /// Opens a stream with the request's body as its content. The answer is written when the peer's reader has taken everything, or has the
     /// reason why it did not.
     private func open(_ request: Request, _ context: APIContext) async throws -> Response {
         do {
-            let query = try Query(request)
-            let peers = query.all("to")
-            guard let peer = peers.first else { throw APIProblem(.invalidParameter, "'to' is missing in the query; name the peer") }
-            guard peers.count == 1 else { throw APIProblem(.invalidParameter, "a stream goes to one peer; open one to each") }
-            guard let name = try query.text("name") else {
-                throw APIProblem(.invalidParameter, "'name' is missing in the query; name the stream")
-            }
+            let (peer, name) = try Self.parameters(request)
             let stream = try await ClientPresence.required(on: context.channel) {
                 try await self.api.node.openStream(to: peer, name: name, body: request.body)
             }
@@ -87,8 +111,23 @@ struct StreamsRoutes: Sendable {
     /// Returns an answer whose body is the accepted stream. The answer begins when a stream is accepted. If the stream breaks off, so
     /// does the body.
     private func content(
-        _ context: APIContext, _ accept: @escaping @Sendable () async throws -> StreamContent
+        _ request: Request, _ context: APIContext, _ accept: @escaping @Sendable () async throws -> StreamContent
     ) async throws -> Response {
+        if DescriptorConnection.isWanted(by: request.head) {
+            let node = self.api.node
+            try await DescriptorConnection.receive(context, subject: "the stream's output", for: .writing) { file, _ in
+                let output = try await PassedDescriptor.forStream(file)
+                let content = try await accept()
+                do {
+                    try await content.move(to: output)
+                    try await content.finish()
+                } catch {
+                    content.abandon()
+                    throw error
+                }
+                return ControlAPI.DescriptorLine(stream: ControlAPI.Stream(try await node.stream(content.stream.id)))
+            }
+        }
         let channel = context.channel
         let end = InputEndHandler { channel.close(promise: nil) }
         try await channel.pipeline.addHandler(end, position: .first)

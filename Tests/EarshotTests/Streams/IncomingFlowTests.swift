@@ -1,3 +1,4 @@
+import EarshotSafety
 import Glibc
 import NIOCore
 import NIOEmbedded
@@ -13,7 +14,7 @@ import Testing
     private func lend() throws -> CInt {
         var ends: [CInt] = [-1, -1]
         try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
-        self.flow.use(StreamOutlet(descriptor: ends[0], head: { _ in "" }, tail: ""))
+        self.flow.use(StreamOutlet(try PassedDescriptor(OpenFile(descriptor: ends[0], subject: "the reader"))))
         return ends[1]
     }
 
