@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    /// A caller goes while its daemon waits for an idle pipe. The daemon lets go of the pipe, and the other side's call ends.
+    /// A caller goes while its daemon waits for an idle pipe. The daemon then closes the pipe, and the call of the other side ends.
     @Test(arguments: ["sender", "receiver"], [EncryptionPreference.none, .required])
     func aCallerGoes(who: String, encryption: EncryptionPreference) async throws {
         try await APIServer.pair(encryption: encryption) { alice, bob in
@@ -191,7 +191,7 @@ import Testing
     private static let open = "POST /v1/streams/descriptor?to=bob&name=x HTTP/1.1\r\n\(upgrade)"
     private static let accept = "GET /v1/streams/next/content HTTP/1.1\r\n\(upgrade)"
 
-    /// What is passed, and how it is opened.
+    /// The path that a caller opens and passes, and the flags with which it is opened.
     private static let unfit: [(request: String, path: String, flags: CInt)] = [
         (open, "/tmp", O_RDONLY), (open, "/dev/zero", O_RDONLY), (open, "/dev/ptmx", O_RDWR), (open, "/dev/null", O_WRONLY),
         // O_PATH, which Swift's module for the C library does not have.

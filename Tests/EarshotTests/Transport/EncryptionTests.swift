@@ -153,7 +153,7 @@ import Testing
         let decided = try await alice.node.outcome(of: sent.id)
         #expect(decided.state == .failed)
         #expect(decided.error == .downgradeDetected, "\(decided.errorMessage ?? "")")
-        #expect(decided.errorMessage?.contains("somebody between") == true)
+        #expect(decided.errorMessage?.contains("man in the middle") == true)
         #expect(await bob.node.invitations(all: true).isEmpty)
         #expect(await bob.node.peers().isEmpty)
         #expect(!proxy.sawAnInvitation)
