@@ -55,7 +55,8 @@ struct GeneratedModels: GeneratedValues {
 
     mutating func peer() -> ControlAPI.Peer {
         .init(
-            id: self.peerID(), name: self.text(), presence: self.word(ControlAPI.Peer.Presence.self),
+            id: self.peerID(), name: self.text(), displayName: self.optional { $0.text() },
+            presence: self.word(ControlAPI.Peer.Presence.self),
             state: self.word(ControlAPI.MemberState.self), trust: self.word(ControlAPI.Trust.self),
             protection: self.optional { $0.word(ControlAPI.Protection.self) }, proven: self.flag(), addresses: self.list { $0.text() },
             discoveryInfo: self.pairs(),

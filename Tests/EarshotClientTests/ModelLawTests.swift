@@ -36,6 +36,7 @@ import Testing
         Model("Status") { $0.status() }, Model("Local") { $0.local() },
         Model("Discovery") { $0.discovery() }, Model("Counts") { $0.status().counts },
         Model("Peer") { $0.peer() }, Model("PeerList") { ControlAPI.PeerList(peers: $0.list { $0.peer() }) },
+        Model("AliasRequest") { ControlAPI.AliasRequest(alias: $0.text()) },
         Model("TrustRequest") { $0.trustRequest() }, Model("Verification") { $0.verification() },
         Model("VerificationRequest") { ControlAPI.VerificationRequest(timeout: $0.optional { .seconds($0.count() % 3600) }) },
         Model("Outbox") { ControlAPI.Outbox(messages: $0.list { $0.outboxMessage() }) }, Model("OutboxMessage") { $0.outboxMessage() },

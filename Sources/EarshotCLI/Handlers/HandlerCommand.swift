@@ -34,7 +34,8 @@ final class HandlerCommand: Sendable {
 
     private struct Run {
         let command: ObjectIdentifier
-        let continuation: CheckedContinuation<Ending, Never>
+        /// `nil` for a command that was left: its process is still to be reaped.
+        var continuation: CheckedContinuation<Ending, Never>?
     }
 
     /// The running commands of this process.
@@ -56,7 +57,9 @@ final class HandlerCommand: Sendable {
     var name: String { (self.words.first ?? "").escapedForDisplay }
 
     /// Whether the command does not run now.
-    var isIdle: Bool { Self.running.withLock { running in !running.values.contains { $0.command == ObjectIdentifier(self) } } }
+    var isIdle: Bool {
+        Self.running.withLock { running in !running.values.contains { $0.command == ObjectIdentifier(self) && $0.continuation != nil } }
+    }
 
     /// Finds the command, in PATH unless it has a slash.
     /// - Throws: `commandNotFound` or `commandNotRun`, as env(1) reports.
@@ -153,10 +156,10 @@ final class HandlerCommand: Sendable {
     func leave() {
         let left = Self.running.withLock { running in
             let left = running.filter { $0.value.command == ObjectIdentifier(self) }
-            for process in left.keys { running[process] = nil }
+            for process in left.keys { running[process]?.continuation = nil }
             return left
         }
-        for run in left.values { run.continuation.resume(returning: .left) }
+        for run in left.values { run.continuation?.resume(returning: .left) }
     }
 
     /// Reaps the commands that have ended.
@@ -171,7 +174,7 @@ final class HandlerCommand: Sendable {
         }
         for end in ended {
             let signal = end.status & 0x7F
-            end.run.continuation.resume(returning: signal == 0 ? .exited(end.status >> 8 & 0xFF) : .killed(signal: signal))
+            end.run.continuation?.resume(returning: signal == 0 ? .exited(end.status >> 8 & 0xFF) : .killed(signal: signal))
         }
     }
 }
