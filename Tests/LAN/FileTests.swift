@@ -176,7 +176,7 @@ extension LAN {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
                 try await LAN.make("one", mebibytes: 1, at: alice)
-                let (near, far) = (try HeldSocket(before: alice, holding: "-"), try HeldSocket(before: bob, holding: "-"))
+                let (near, far) = (try HeldSocket(before: alice), try HeldSocket(before: bob))
                 try await alice.expect(0, "file", "send", "bob", "one", "--queue", "--socket", near.path)
                 try await eventually("it is there") { try await bob.files().map(\.state) == [.known(.completed)] }
                 try await bob.expect(0, "file", "get", "one", "--socket", far.path)

@@ -20,16 +20,16 @@ final class HeldSocket: Sendable {
     /// The proxy's socket.
     let path: String
     private let target: String
-    /// The beginning of the request whose answer is held.
-    private let call: [UInt8]
+    /// The beginning of the request whose answer is held; `nil` for a relay that holds none.
+    private let call: [UInt8]?
     private let listener: CInt
     private let state = Mutex(State())
 
     /// `call` is a method and a path, such as `POST /v1/invitations`.
-    init(before daemon: Daemon, holding call: String) throws {
+    init(before daemon: Daemon, holding call: String? = nil) throws {
         self.path = "\(daemon.place)/held"
         self.target = daemon.socket
-        self.call = Array(call.utf8)
+        self.call = call.map { Array($0.utf8) }
         self.listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         try #require(Self.with(self.path) { bind(self.listener, $0, $1) } == 0 && listen(self.listener, 16) == 0)
         Thread.detachNewThread { self.accept() }
@@ -49,7 +49,11 @@ final class HeldSocket: Sendable {
             let server = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
             _ = Self.with(self.target) { connect(server, $0, $1) }
             let held = Flag()
-            Thread.detachNewThread { self.copy(from: client, to: server) { if $0.starts(with: self.call) { held.raise() } } }
+            Thread.detachNewThread {
+                self.copy(from: client, to: server) { bytes in
+                    if self.call.map({ bytes.starts(with: $0) }) ?? false { held.raise() }
+                }
+            }
             Thread.detachNewThread { self.copy(from: server, to: client) { _ in if held.isRaised { self.hold(client) } } }
         }
         Glibc.close(self.listener)

@@ -107,7 +107,7 @@ extension LAN {
         @Test func aRelayPassesAStreamAsBytes() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
-                let (near, far) = (try HeldSocket(before: alice, holding: "-"), try HeldSocket(before: bob, holding: "-"))
+                let (near, far) = (try HeldSocket(before: alice), try HeldSocket(before: bob))
                 let reader = try Self.begin(laboratory, bob, "$earshot stream accept s --socket \(far.path) > out")
                 let writer = try Self.begin(
                     laboratory, alice, "head -c 3M /dev/urandom > in; $earshot stream open bob s --socket \(near.path) < in")
