@@ -143,16 +143,17 @@ private final class ThreadTasks: TaskExecutor {
 }
 
 extension ThreadExecutor {
-    /// Runs work that blocks on a thread of its own, for bulk work.
+    /// Runs work that blocks on a thread of its own, from its first step on, for bulk work.
     /// - Throws: `unavailable` if the thread cannot be started, and the errors of `work`.
     static func blocking<Value: Sendable>(_ name: String, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let thread = try ThreadExecutor(name: name, isBulk: true)
         defer { thread.stop() }
-        return try await withTaskExecutorPreference(ThreadTasks(on: thread)) { try await Self.concurrently(work) }
-    }
-
-    /// Leaves the caller's actor, whose own executor is not that of the task.
-    @concurrent private static func concurrently<Value: Sendable>(_ work: @Sendable () async throws -> Value) async throws -> Value {
-        try await work()
+        // A child task begins on its executor. `withTaskExecutorPreference` would leave the steps before the first suspension where they are,
+        // on a thread of the pool.
+        return try await withThrowingTaskGroup(of: Value.self) { group in
+            group.addTask(executorPreference: ThreadTasks(on: thread)) { try await work() }
+            guard let value = try await group.next() else { throw CancellationError() }
+            return value
+        }
     }
 }

@@ -27,4 +27,32 @@ import Testing
         #expect(try await self.slice(isBulk: true) == (hasSlices ? 100_000_000 : usual))
         #expect(usual != 100_000_000)
     }
+
+    /// Work that blocks must not occupy a thread of the pool, also if the work never suspends.
+    @Test func blockingWorkHasItsThread() async throws {
+        let names = try await ThreadExecutor.blocking("earshot-test") {
+            let first = Self.threadName
+            await Task.yield()
+            return [first, Self.threadName]
+        }
+        #expect(names == ["earshot-test", "earshot-test"])
+        #expect(try await ThreadExecutor.blocking("earshot-test") { Self.threadName } == "earshot-test")
+    }
+
+    @Test func blockingWorkIsCancelledWithItsCaller() async throws {
+        let (started, start) = AsyncStream.makeStream(of: Void.self)
+        let caller = Task {
+            try await ThreadExecutor.blocking("earshot-test") {
+                start.finish()
+                try await Task.sleep(for: .seconds(3600))
+            }
+        }
+        for await _ in started {}
+        caller.cancel()
+        await #expect(throws: CancellationError.self) { try await caller.value }
+    }
+
+    private static var threadName: String? {
+        (try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8))?.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
 }
