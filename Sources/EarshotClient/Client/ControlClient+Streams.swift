@@ -1,3 +1,4 @@
+internal import CLinux
 import Dispatch
 import EarshotSafety
 public import EarshotWire
@@ -21,7 +22,8 @@ extension ControlClient {
         let query = [("to", peer.description), ("name", name)]
         let path = ControlPath.path(["streams"], query: query)
         let socketPath = self.socketPath
-        if Self.canPass(input, notOpenFor: O_WRONLY) {
+        // If it is not open for reading, the error of read(2) is reported.
+        if earshot_is_readable(input) != 0, PassedDescriptor.canCarryStream(input) {
             let passing = ControlPath.path(["streams", "descriptor"], query: query)
             let stream = try await Self.onThread { interruption throws(ControlError) in
                 let connection = try interruption.watch(try StreamConnection(socketPath: socketPath))
@@ -71,7 +73,10 @@ extension ControlClient {
     public func nextStream(
         name: String? = nil, from peer: (any PeerReference)? = nil, timeout: Duration? = nil, into output: CInt
     ) async throws(ControlError) -> ControlStream? {
-        guard Self.canPass(output, notOpenFor: O_RDONLY) else { return try await self.nextStream(name: name, from: peer, timeout: timeout) }
+        // If it is not open for writing, the error of write(2) is reported.
+        guard earshot_is_writable(output) != 0, PassedDescriptor.canCarryStream(output) else {
+            return try await self.nextStream(name: name, from: peer, timeout: timeout)
+        }
         let path = Self.nextPath(name, peer, timeout)
         let socketPath = self.socketPath
         let (stream, isMoved) = try await Self.onThread { interruption throws(ControlError) -> (ControlStream?, Bool) in
@@ -87,12 +92,6 @@ extension ControlClient {
         }
         if stream != nil || isMoved { return stream }
         return try await self.nextStream(name: name, from: peer, timeout: timeout)
-    }
-
-    /// Whether a descriptor can be passed. One that is open only for the opposite access is not: its bytes are moved here, so that the error
-    /// of read(2) or write(2) is reported.
-    private static func canPass(_ descriptor: CInt, notOpenFor opposite: CInt) -> Bool {
-        fcntl(descriptor, F_GETFL) & O_ACCMODE != opposite && PassedDescriptor.canCarryStream(descriptor)
     }
 
     /// Returns the error of a stream that the daemon could not write.
