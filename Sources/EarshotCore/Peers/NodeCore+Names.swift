@@ -45,10 +45,9 @@ extension NodeCore {
         let record = self.records[id] ?? PeerRecord(id: id, at: self.now.wall)
         guard let alias else { return record.standing.stored?.alias == nil ? [] : [.putPeer(self.storedPeer(record, called: nil))] }
         try self.checkKey(of: record, named: name)
-        let other = self.names.bearers(of: alias.description.lowercased()).compactMap { self.records[$0] }.first {
-            $0.id != id && $0.standing.stored != nil && $0.name.lowercased() == alias.description.lowercased()
-        }
-        if let other { throw EarshotError(.conflict, "\(other.id) is already called \"\(other.name)\"") }
+        let lowercased = alias.description.lowercased()
+        let other = self.names.bearers(of: lowercased).first { self.isStored($0, named: lowercased, besides: id) }
+        if let other, let name = self.records[other]?.name { throw EarshotError(.conflict, "\(other) is already called \"\(name)\"") }
         return [.putPeer(self.storedPeer(record, called: alias))]
     }
 
@@ -60,7 +59,7 @@ extension NodeCore {
         let stored = self.storedPeer(record, called: alias)
         self.records[id]?.standing.keep(stored)
         if stored.isTLSPinned { self.pin(id, .keep) }
-        self.log(Notice(.info, "a person has named a peer", ["peer": id, "name": record.ownName, "alias": alias?.description ?? "none"]))
+        self.log(Notice(.info, "a user has named a peer", ["peer": id, "name": record.ownName, "alias": alias?.description ?? "none"]))
         self.publishPeer(id)
     }
 
@@ -81,17 +80,21 @@ extension NodeCore {
         let namesakes = self.names.bearers(of: name)
         guard !namesakes.isEmpty else { return nil }
         let known = namesakes.first { id in
-            guard id != record.id, let other = self.records[id], other.standing.stored != nil, other.name.lowercased() == name else {
-                return false
-            }
+            guard self.isStored(id, named: name, besides: record.id) else { return false }
             // If one of two peers is blocked, the name means the other one.
-            return record.standing.stored == nil || (record.trust == .blocked) == (other.trust == .blocked)
+            return record.standing.stored == nil || (record.trust == .blocked) == (self.records[id]?.trust == .blocked)
         }
         guard known == nil, record.standing.stored != nil else { return known }
         guard let other = self.names.stranger(besides: record.id), let their = self.records[other], their.isNearby,
             their.standing.stored == nil, their.name.lowercased() == name
         else { return nil }
         return other
+    }
+
+    /// Whether a peer is stored, is another one, and has this name in lower case.
+    private func isStored(_ id: PeerID, named name: String, besides other: PeerID) -> Bool {
+        guard id != other, let record = self.records[id] else { return false }
+        return record.standing.stored != nil && record.name.lowercased() == name
     }
 
     /// Updates the index of names, and republishes a stored peer whose name has appeared with another key.
