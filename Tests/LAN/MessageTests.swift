@@ -115,12 +115,18 @@ extension LAN {
                     if number == count / 2 { try await alice.restart() }
                 }
                 try await alice.restart()
+                let waiting = try await alice.earshot("outbox", "show", String(ids[0].prefix(8)))
+                #expect(waiting.status == 0 && waiting.output.contains("queued"), "\(waiting)")
                 try await bob.start()
                 try await alice.awaitConnected(to: bob)
                 try await alice.restart()
                 let received = try await bob.receive(count, seconds: 60)
                 #expect(received.map { String(decoding: $0.body, as: UTF8.self) } == (1...count).map { "\($0)" })
                 #expect(received.map(\.id.description) == ids)
+                try await eventually("the sender knows that it was read") {
+                    try await alice.earshot("outbox", "show", ids[0]).output.contains("read")
+                }
+                #expect(try await bob.earshot("outbox", "show", ids[0]).errors.contains("was received, not sent"))
                 try await bob.expect(75, "receive", "--timeout", "1")
                 try await alice.restart()
                 let done = try await alice.decode(ControlAPI.MessageReceipt.self, "send", "bob", "and now")

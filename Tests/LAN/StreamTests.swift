@@ -87,6 +87,27 @@ extension LAN {
             }
         }
 
+        /// The writer waits, and another command of either side cancels the stream.
+        @Test(arguments: [true, false]) func aStreamIsCancelledByItsID(isAccepted: Bool) async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let writer = try Self.begin(laboratory, alice, "exec 3< <(echo x; exec sleep 60); exec $earshot stream open bob s <&3")
+                let reader = isAccepted ? try Self.begin(laboratory, bob, "exec $earshot stream accept s") : nil
+                try await eventually("the line is there") { reader == nil || reader?.outputSoFar() == "x\n" }
+                let wanted: ControlAPI.Stream.State = isAccepted ? .open : .opening
+                try await eventually("the stream is there") {
+                    try await bob.decode(ControlAPI.StreamList.self, "stream", "list").streams.first?.state == .known(wanted)
+                }
+                let id = try #require(try await bob.decode(ControlAPI.StreamList.self, "stream", "list").streams.first).id.description
+                try await (isAccepted ? alice : bob).expect(0, "stream", "cancel", String(id.prefix(8)))
+                #expect(await writer.outcome().status != 0)
+                if let reader { #expect(await reader.outcome().status == 1) }
+                let again = try await alice.earshot("stream", "cancel", id)
+                #expect(again.status == 65 && again.errors.contains("is closed already"), "\(again)")
+                for text in [String(id.prefix(7)), "s"] { try await alice.expect(65, "stream", "cancel", text) }
+            }
+        }
+
         /// The daemon has passed on all data when the reader finds that it cannot store it: the writer must not be told that the stream
         /// arrived.
         @Test(arguments: ["hi", "head -c 3M /dev/zero"])

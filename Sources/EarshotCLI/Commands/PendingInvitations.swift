@@ -3,9 +3,6 @@ import EarshotSafety
 
 /// Finds the invitation that the user wants to answer.
 enum PendingInvitations {
-    /// The shortest accepted beginning of an invitation's id, in characters. The inviter chose the id, and four characters can spell words.
-    static let idPrefixMinimum = 8
-
     /// Returns the pending incoming invitation with that id, from that peer, or with that beginning of an id, in this order.
     static func find(_ text: String, _ client: ControlClient) async throws -> ControlAPI.Invitation {
         let all = try await client.invitations(all: true).invitations.filter { $0.direction == .incoming }
@@ -18,7 +15,7 @@ enum PendingInvitations {
             if let invitation = pending.first(where: { $0.peerID == peer.id }) { return invitation }
             throw Self.none(of: peer, all)
         } catch ControlError.problem(let problem) where problem.code == .unknownPeer {
-            let matches = pending.filter { $0.id.isNamed(id, atLeast: Self.idPrefixMinimum) }
+            let matches = pending.filter { $0.id.isNamed(id, atLeast: Words.chosenIDPrefixMinimum) }
             guard let match = matches.first else {
                 // The invitation of a stranger remains known after the peer itself is forgotten.
                 let former = all.last { $0.id.description == id || $0.peerName == text || $0.peerID.description == text.uppercased() }

@@ -22,8 +22,7 @@ struct DeliveryOutcomes {
     /// The names needed to report these recipients; empty if all have the message.
     static func names(for recipients: [ControlAPI.Recipient], _ client: ControlClient) async -> [PeerID: String] {
         guard recipients.contains(where: { $0.status != .delivered && $0.status != .read }) else { return [:] }
-        let peers = (try? await client.peers().peers) ?? []
-        return Dictionary(peers.map { ($0.id, $0.name) }, uniquingKeysWith: { first, _ in first })
+        return (try? await client.peerNames()) ?? [:]
     }
 
     /// Reports every recipient that does not have the message; `place` identifies the message if there are several.

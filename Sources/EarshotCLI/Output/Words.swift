@@ -7,6 +7,8 @@ import Glibc
 enum Words {
     /// The length of ids in tables, in characters: enough to be unique, and accepted wherever an id is.
     static let idLength = 12
+    /// The shortest accepted beginning of an id that another peer may have chosen, in characters: four can spell words.
+    static let chosenIDPrefixMinimum = 8
 
     /// The beginning of an id.
     static func short(_ id: some CustomStringConvertible) -> String { String(id.description.prefix(Self.idLength)) }
@@ -95,6 +97,26 @@ enum Words {
 
     /// `1 file`, `2 files`.
     static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+}
+
+extension Array {
+    /// Returns the element with that id, or the only one whose id begins with the text. `noun` names an element, `line` shows it to a user who
+    /// has to choose, and the command `list` lists all.
+    func named<Kind>(
+        _ text: String, by id: (Element) -> WireID<Kind>, _ noun: String, list: String, line: (Element) -> String
+    ) throws(CommandFailure) -> Element {
+        let lowercased = text.lowercased()
+        let matches = self.filter { id($0).isNamed(lowercased, atLeast: Words.chosenIDPrefixMinimum) }
+        guard let match = matches.first(where: { id($0).description == lowercased }) ?? matches.first else {
+            throw CommandFailure(.data, "no such \(noun): \(text.escapedForDisplay)", hint: "list the \(noun)s: \(list)")
+        }
+        guard id(match).description == lowercased || matches.count == 1 else {
+            throw CommandFailure(
+                .data, "\(text.escapedForDisplay) matches several \(noun)s",
+                hint: (["give more of the id:"] + matches.map { "  \(line($0))" }).joined(separator: "\n"))
+        }
+        return match
+    }
 }
 
 extension WireID {

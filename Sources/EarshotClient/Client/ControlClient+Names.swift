@@ -13,6 +13,11 @@ extension ControlClient {
         }
     }
 
+    /// Returns the names of all listed peers, by id.
+    package func peerNames() async throws(ControlError) -> [PeerID: String] {
+        Dictionary(try await self.peers().peers.map { ($0.id, $0.name) }) { first, _ in first }
+    }
+
     /// Returns the id of the wanted group; the full id of a group that this machine has left is accepted.
     package func groupID(_ name: String?) async throws(ControlError) -> GroupID? {
         guard let name else { return nil }

@@ -6,9 +6,6 @@ struct OutboxCancelCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel", abstract: "Cancel queued messages for all recipients that have not received them.")
 
-    /// The fewest characters of an id that name a message: the sender may have chosen the id.
-    static let idPrefixMinimum = 8
-
     @Argument(help: ArgumentHelp("The message's id (first 8 characters suffice).", valueName: "id"))
     var messages: [String]
     @OptionGroup var options: GlobalOptions
@@ -29,17 +26,6 @@ struct OutboxCancelCommand: AsyncParsableCommand {
 
     /// The id of the message that the text names.
     static func find(_ text: String, in waiting: [ControlAPI.OutboxMessage]) throws(CommandFailure) -> MessageID {
-        let id = text.lowercased()
-        let matches = waiting.map(\.messageID).filter { $0.isNamed(id, atLeast: Self.idPrefixMinimum) }
-        guard let match = matches.first(where: { $0.description == id }) ?? matches.first else {
-            throw CommandFailure(
-                .data, "no such queued message: \(text.escapedForDisplay)", hint: "list the queued messages: earshot outbox list")
-        }
-        guard match.description == id || matches.count == 1 else {
-            throw CommandFailure(
-                .data, "\(text.escapedForDisplay) matches several messages",
-                hint: (["give more of the id:"] + matches.map { "  \($0)" }).joined(separator: "\n"))
-        }
-        return match
+        try waiting.named(text, by: \.messageID, "queued message", list: "earshot outbox list") { $0.messageID.description }.messageID
     }
 }

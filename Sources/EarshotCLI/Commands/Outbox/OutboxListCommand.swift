@@ -13,8 +13,7 @@ struct OutboxListCommand: AsyncParsableCommand {
         try await self.options.list(watch: self.watch) { client in
             try await client.outbox()
         } show: { outbox, client in
-            let peers = outbox.messages.isEmpty ? [] : try await client.peers().peers
-            let names = Dictionary(peers.map { ($0.id, $0.name) }) { first, _ in first }
+            let names = outbox.messages.isEmpty ? [:] : try await client.peerNames()
             try Render.outbox(outbox.messages, names: names).show(empty: "no queued messages")
         } where: { event in
             event.recipient != nil

@@ -24,9 +24,7 @@ struct OutboxShowCommand: AsyncParsableCommand {
                 throw CommandFailure(.data, "\(id) was received, not sent", hint: "show it: earshot receive --all")
             }
             if options.json { return try Standard.write(json: message.json) }
-            let peers = try await client.peers().peers
-            let names = Dictionary(peers.map { ($0.id, $0.name) }) { first, _ in first }
-            try Render.recipients(recipients, names: names).show(empty: "no recipients")
+            try Render.recipients(recipients, names: try await client.peerNames()).show(empty: "no recipients")
         }
     }
 }
