@@ -345,6 +345,7 @@ import Testing
         alice.browser.invitePeer(bob.peer, to: alice.session, withContext: nil, timeout: 20)
         alice.browser.invitePeer(carol.peer, to: second, withContext: nil, timeout: 20)
         await alice.connected([bob, carol])
+        await bob.connected([alice])
         #expect(alice.session.connectedPeers == [bob.peer] && second.connectedPeers == [carol.peer])
         alice.browser.invitePeer(bob.peer, to: second, withContext: nil, timeout: 20)
         await alice.until(.state(bob.peer, .notConnected))
