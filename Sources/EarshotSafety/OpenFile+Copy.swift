@@ -9,9 +9,9 @@ extension OpenFile {
 
     /// Copies the content of another file into this empty one: as shared blocks (`FICLONE`) where the file system has them, otherwise with
     /// copy_file_range(2). From one file system to another, the bytes go through memory, which is faster than sendfile(2). Holes remain holes.
-    /// `progress` is called with the number of bytes from the start that are copied.
+    /// `progress` is called with the number of bytes from the start that are copied, and ends the copy by throwing.
     /// - Returns: The number of copied bytes, which is the file's size unless the file became shorter meanwhile.
-    package func copyContent(of source: OpenFile, progress: (UInt64) -> Void = { _ in }) throws(FileError) -> UInt64 {
+    package func copyContent(of source: OpenFile, progress: (UInt64) throws(FileError) -> Void = { _ in }) throws(FileError) -> UInt64 {
         let size = try source.status().size
         if earshot_clone_file(self.descriptor, source.descriptor) == 0 { return size }
         let end = try self.copyData(of: source, to: size, progress)
@@ -24,7 +24,8 @@ extension OpenFile {
     }
 
     /// Copies the runs of data up to `size`. Returns `size`, or where the source ended before that.
-    private func copyData(of source: OpenFile, to size: UInt64, _ progress: (UInt64) -> Void) throws(FileError) -> UInt64 {
+    private func copyData(of source: OpenFile, to size: UInt64, _ progress: (UInt64) throws(FileError) -> Void) throws(FileError) -> UInt64
+    {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.memoryStep, alignment: 4096)
         defer { memory.deallocate() }
         var isInKernel = true
@@ -46,7 +47,7 @@ extension OpenFile {
                     try self.write(UnsafeRawBufferPointer(rebasing: space[..<count]), at: offset)
                 }
                 offset += UInt64(count)
-                progress(offset)
+                try progress(offset)
             }
         }
         return size

@@ -181,7 +181,8 @@ extension Node {
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try Self.check(name, size)
         let peer = try self.only(try self.core.recipients(names))
-        let body = KeptBody(name: name, kind: kind, size: size, digest: digest, attributes: attributes, pieces: ThrowingBytes(body))
+        let body = KeptBody(
+            name: name, kind: kind, size: size, digest: digest, attributes: attributes, content: .pieces(ThrowingBytes(body)))
         return try await self.keep(body, for: [Conversation(with: peer)], shareID: nil, queue: true)
     }
 
@@ -206,7 +207,8 @@ extension Node {
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try Self.check(name, size)
         let conversations = try self.core.conversations(inGroup: group)
-        let body = KeptBody(name: name, kind: kind, size: size, digest: digest, attributes: attributes, pieces: ThrowingBytes(body))
+        let body = KeptBody(
+            name: name, kind: kind, size: size, digest: digest, attributes: attributes, content: .pieces(ThrowingBytes(body)))
         return try await self.keep(body, for: conversations, shareID: .random(), queue: queue)
     }
 
@@ -237,32 +239,19 @@ extension Node {
         let size: UInt64
         let digest: Resource.Digest
         let attributes: FileAttributes?
-        let pieces: any AsyncSequence<ByteBuffer, any Error> & Sendable
+        let content: Content
+
+        /// The source of the bytes.
+        enum Content {
+            case pieces(any AsyncSequence<ByteBuffer, any Error> & Sendable)
+            case source(any ResourceSource)
+        }
 
         /// Returns the content of an open file.
-        static func of(_ file: HeldFile, _ digest: Resource.Digest) async throws(EarshotError) -> Self {
-            let source = try await SourceOpening.open(.file(file)).source
+        static func of(_ held: HeldFile, _ digest: Resource.Digest) async throws(EarshotError) -> Self {
+            let source = try await SourceOpening.open(.file(held)).source
             return Self(
-                name: file.name, kind: .file, size: source.size, digest: digest, attributes: source.attributes,
-                pieces: ThrowingBytes(SourceBytes(content: try SourceContent(source))))
-        }
-    }
-
-    /// The bytes of a source, from its beginning to its end, where it is checked that it has not changed.
-    private struct SourceBytes: AsyncSequence, AsyncIteratorProtocol, Sendable {
-        let content: SourceContent
-        private var offset: UInt64 = 0
-
-        init(content: SourceContent) { self.content = content }
-
-        func makeAsyncIterator() -> Self { self }
-
-        mutating func next() async throws(EarshotError) -> ByteBuffer? {
-            let piece = try await self.content.read(at: self.offset, count: Spool.readLimit)
-            self.offset += UInt64(piece.readableBytes)
-            guard piece.readableBytes == 0 else { return piece }
-            _ = try await self.content.finish(.xxh3)
-            return nil
+                name: held.name, kind: .file, size: source.size, digest: digest, attributes: source.attributes, content: .source(source))
         }
     }
 
@@ -274,8 +263,12 @@ extension Node {
         guard let first = ids.first else { return [] }
         _ = try await self.spool.begin(first, size: body.size, self.allowance, attributes: body.attributes)
         do {
-            var offset: UInt64 = 0
-            for try await piece in body.pieces { offset = try await self.spool.write(first, offset: offset, piece) }
+            switch body.content {
+            case .source(let source): try await self.spool.copy(source, into: first)
+            case .pieces(let pieces):
+                var offset: UInt64 = 0
+                for try await piece in pieces { offset = try await self.spool.write(first, offset: offset, piece) }
+            }
         } catch {
             await self.spool.abandon(first)
             throw error as? EarshotError ?? EarshotError(.cancelled, "the body was cut off", underlying: error)

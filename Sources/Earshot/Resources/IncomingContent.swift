@@ -1,3 +1,4 @@
+internal import EarshotSafety
 package import EarshotWire
 import Synchronization
 
@@ -60,6 +61,21 @@ package final class IncomingContent: Sendable {
                 self.hash.update(bytes)
                 self.count.value = written + UInt64(bytes.count)
                 return written + UInt64(bytes.count)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Copies a file as the whole content of a file in the spool, in the kernel if possible. The bytes are not in the digest. Ends early if
+    /// the task is cancelled.
+    /// - Throws: `no-space` or `storage` if a disk fails; `cancelled`.
+    func copy(_ source: OpenFile) throws(EarshotError) {
+        let result = self.state.withLock { state in
+            Result { () throws(EarshotError) in
+                guard !state.isClosed, let sink = self.sink as? SpoolFile else {
+                    throw EarshotError(.cancelled, "the transfer of the resource \(self.id) has ended")
+                }
+                self.count.value = try sink.copy(source)
             }
         }
         return try result.get()

@@ -1,5 +1,6 @@
 internal import EarshotSafety
 internal import EarshotTree
+internal import Glibc
 
 /// The storage of an incoming resource until it is complete, for a thread that may wait for a disk. It is written in order, each byte
 /// once.
@@ -70,6 +71,19 @@ struct SpoolFile: ResourceSink {
             if !self.isReserved { self.count(offset + UInt64(bytes.count)) }
         } catch {
             throw Spool.error(error)
+        }
+    }
+
+    /// Copies the content of a file into this empty one. Returns its number of bytes.
+    /// - Throws: `no-space` or `storage` if a disk fails; `cancelled` if the task is cancelled.
+    func copy(_ source: OpenFile) throws(EarshotError) -> UInt64 {
+        do {
+            return try self.file.copyContent(of: source) { (copied) throws(FileError) in
+                guard !Task.isCancelled else { throw FileError("copy", source.subject, code: ECANCELED) }
+                if !self.isReserved { self.count(copied) }
+            }
+        } catch {
+            throw error.code == ECANCELED ? EarshotError(.cancelled, "the file was not copied to its end") : Spool.error(error)
         }
     }
 

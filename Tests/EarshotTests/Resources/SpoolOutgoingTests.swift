@@ -1,4 +1,7 @@
+import EarshotSafety
 import EarshotWire
+import Foundation
+import Glibc
 import NIOCore
 import Testing
 
@@ -58,5 +61,53 @@ import Testing
         #expect(error?.code == .storage)
         #expect(try directory.names("spool/outgoing").contains(one.description))
         #expect(try !directory.names("spool/outgoing").contains(fresh.description))
+    }
+
+    /// An open file of `size` bytes in the directory, that has no name any more.
+    private func source(_ size: Int, in directory: StateDirectory) throws -> SourceFile {
+        let path = directory.path + "/source"
+        try Data(repeating: 7, count: size).write(to: URL(fileURLWithPath: path))
+        let file = OpenFile(descriptor: open(path, O_RDWR | O_CLOEXEC), subject: "source")
+        try #require(unlink(path) == 0)
+        return try SourceFile(file, name: "source")
+    }
+
+    @Test(arguments: [0, 1, 70_000]) func anOpenFileIsCopiedWhole(_ size: Int) async throws {
+        let directory = try StateDirectory()
+        let spool = try Spool(directory: directory.path)
+        let id = ResourceID.random()
+        _ = try await spool.begin(id, size: UInt64(size))
+        try await spool.copy(try self.source(size, in: directory), into: id)
+        #expect(try await Data(contentsOf: URL(fileURLWithPath: spool.keepForSending(id))) == Data(repeating: 7, count: size))
+        #expect(await spool.heldBytes() == fileRoom(UInt64(size)))
+    }
+
+    @Test func aFileThatBecameShorterIsNotKept() async throws {
+        let directory = try StateDirectory()
+        let spool = try Spool(directory: directory.path)
+        let id = ResourceID.random()
+        let source = try self.source(70_000, in: directory)
+        _ = try await spool.begin(id, size: source.size)
+        let file = try #require(source.extent(at: 0, count: 1)).file
+        try #require(ftruncate(file.descriptor, 69_999) == 0)
+        let error = await #expect(throws: EarshotError.self) { try await spool.copy(source, into: id) }
+        #expect(error?.code == .sourceChanged)
+        await #expect(throws: EarshotError.self) { try await spool.keepForSending(id) }
+        #expect(await spool.heldBytes() == 0)
+    }
+
+    @Test func aCopyEndsWithItsCaller() async throws {
+        let directory = try StateDirectory()
+        let spool = try Spool(directory: directory.path)
+        let id = ResourceID.random()
+        let source = try self.source(70_000, in: directory)
+        _ = try await spool.begin(id, size: source.size)
+        let copy = Task {
+            while !Task.isCancelled { await Task.yield() }
+            try await spool.copy(source, into: id)
+        }
+        copy.cancel()
+        let error = await #expect(throws: EarshotError.self) { try await copy.value }
+        #expect(error?.code == .cancelled)
     }
 }
