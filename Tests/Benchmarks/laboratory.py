@@ -12,6 +12,8 @@ import sys
 import time
 
 GIB = 1 << 30
+# The note of a row that is one point of a line.
+BY_SIZE = "by size"
 
 
 class Failed(Exception):
@@ -144,6 +146,8 @@ class Bench:
         self.bob = Host("bob", "10.77.0.2")
         self.started = []
         self.rows = []
+        # What was measured for several sizes: (part, name, size, unit, abscissa, value).
+        self.points = []
         self.part = ""
         self.place.mkdir(parents=True, exist_ok=True)
         # The laboratory's own file system is in memory, and the only one that its hosts see at the same path.
@@ -226,8 +230,13 @@ class Bench:
     def row(self, what, value, unit, note=""):
         self.rows.append((self.part, what, value, unit, note))
 
+    def point(self, what, size, abscissa, value, unit):
+        """One size of a row that has several: of the table and of the plot."""
+        self.points.append((self.part, what, size, unit, abscissa, value))
+        self.row(f"{what}, {short(size)}", value, unit, BY_SIZE)
+
     def judge(self, what, value, unit, least, aim, is_met):
-        sign = "≥" if unit == "x" or least < aim else "≤"
+        sign = "≥" if least < aim else "≤"
         self.row(what, value, unit, f"{'met' if is_met else 'MISSED'}: {sign} {least:g}, aim {aim:g}")
 
     def table(self):
@@ -239,6 +248,14 @@ class Bench:
                 print(name)
             text = f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"
             print(f"  {what:<42}{text:>14}  {unit:<8}{note}")
+
+
+def short(number):
+    """A number of bytes, or of anything else, in few characters."""
+    for shift, letter in ((30, "Gi"), (20, "Mi"), (10, "Ki")):
+        if number >= 1 << shift and number % (1 << shift) == 0:
+            return f"{number >> shift} {letter}"
+    return f"{number:,}"
 
 
 def children_cpu():

@@ -8,6 +8,8 @@ from parts.latency import SIZE, percentile
 
 # Of each, each round.
 COUNT = 1000
+MANY = 20_000
+IN_FLIGHT = 256
 PORTS = {"TLS": 4222, "plain": 4223}
 BARE_PORT = 4224
 ENCRYPTIONS = {"TLS": "required", "plain": "none"}
@@ -56,10 +58,38 @@ class Server:
         said = self.bench.alice.run([self.bench.binary("benchmark-nats"), self.bench.bob.address, self.port, count, SIZE, *self.keys])
         return sorted(float(line) / 1e3 for line in said.split())
 
+    def rate(self, count):
+        """Messages a second, of which IN_FLIGHT at most wait for their acknowledgement."""
+        said = self.bench.alice.run(
+            [self.bench.binary("benchmark-nats"), self.bench.bob.address, self.port, count, SIZE, "-", IN_FLIGHT])
+        return float(said)
+
     def stop(self):
         self.process.terminate()
         self.process.wait()
         self.log.close()
+
+
+def many(bench, place):
+    """Many messages at once, on disk: what is in one call, against JetStream with publishes in flight."""
+    alice, server = Pair(bench, place, "plain").alice, Server(bench, place, "plain")
+    lines = bench.place / "many"
+    lines.write_text(("x" * SIZE + "\n") * MANY)
+
+    def send():
+        with open(lines) as source:
+            alice.earshot("send", "bob-plain", "--lines", stdin=source)
+
+    name = f"JetStream, {IN_FLIGHT} in flight, disk"
+    try:
+        bench.compare(
+            "msg/s",
+            {"earshot, one call, disk": lambda: MANY / bench.timed(send), name: lambda: server.rate(MANY)},
+            [("earshot, one call, disk", name, 1, 1.5)],
+        )
+    finally:
+        server.stop()
+        bench.end()
 
 
 class Bare:
@@ -122,5 +152,7 @@ def measure(bench, place, where):
 
 
 def run(bench):
+    if bench.nats_server:
+        many(bench, bench.disk)
     measure(bench, bench.disk, "disk")
     measure(bench, bench.place, "memory")

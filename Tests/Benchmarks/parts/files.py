@@ -1,10 +1,15 @@
-"""One file of 1 GiB in memory, from host to host: plain and over TLS, against socat, nc, rsync and scp."""
+"""Files in memory, from host to host: 1 GiB, plain and over TLS, against socat, nc, rsync and scp; other sizes; `file get` against cp."""
 
+import json
 import os
 import shutil
+import statistics
 import subprocess
+import time
 
 from laboratory import GIB, Daemon
+
+SIZES = (1 << 10, 1 << 16, 1 << 20, 1 << 26, GIB)
 
 
 class Copy:
@@ -133,6 +138,68 @@ class Pair:
         return source.stat().st_size / seconds / 1e6
 
 
+def by_size(bench, secure, copy, scp):
+    """What a file takes, from the command to its end."""
+    for size in SIZES:
+        source = bench.file(f"size-{size}", size)
+        sized = Copy(bench, source)
+        work = {
+            "earshot TLS": lambda: secure.send(source),
+            "scp": lambda: sized.timed_command(["scp", *scp, source, f"{bench.bob.address}:{copy.target}"]),
+        }
+        for name, once in work.items():
+            rates = [once() for _ in range(bench.rounds)]
+            bench.point(name, size, "bytes", size / statistics.median(rates) / 1e3, "ms")
+        source.unlink()
+
+
+def at_once(bench, source):
+    """Two files to two peers at the same time: how much longer the slower one takes."""
+    settings = {"PEER_SERVICE_TYPE": "bench-once", "PEER_PORT": "0", "RESOURCES_ON_CONFLICT": "overwrite"}
+    sender = Daemon(bench, bench.alice, "alice-once", settings)
+    receivers = []
+    for name in ("bob-once", "carol-once"):
+        directory = bench.place / f"in-{name}"
+        directory.mkdir(exist_ok=True)
+        receivers.append(Daemon(bench, bench.bob, name, dict(settings, RESOURCES_DIRECTORY=str(directory))))
+        sender.agree(receivers[-1])
+    ratios = []
+    for _ in range(bench.rounds):
+        began, ends = time.perf_counter(), {}
+        sending = [sender.begin("file", "send", receiver.name, source) for receiver in receivers]
+        while len(ends) < len(sending):
+            for process in sending:
+                if process.poll() is not None:
+                    ends.setdefault(process.pid, time.perf_counter() - began)
+            time.sleep(0.002)
+        if any(process.returncode != 0 for process in sending):
+            raise RuntimeError("earshot file send failed")
+        ratios.append(max(ends.values()) / min(ends.values()))
+    value = statistics.median(ratios)
+    bench.judge("two files at once, the slower takes", value, "times", 1.2, 1.1, value <= 1.2)
+
+
+def fetched(bench, source):
+    """`file get` of what is in the spool, by the daemon's own user, against cp of it."""
+    settings = {"PEER_SERVICE_TYPE": "bench-get", "PEER_PORT": "0"}
+    alice, bob = (Daemon(bench, host, f"{host.name}-get", settings) for host in (bench.alice, bench.bob))
+    alice.agree(bob)
+    target = bench.place / "fetched"
+    target.mkdir(exist_ok=True)
+
+    def get():
+        (target / source.name).unlink(missing_ok=True)
+        sent = json.loads(alice.earshot("file", "send", bob.name, source, "--json"))["resources"][0]["id"]
+        return bench.timed(lambda: bob.earshot("file", "get", sent, "-o", target))
+
+    def cp():
+        (target / "copy").unlink(missing_ok=True)
+        return bench.timed(lambda: bench.bob.run(["cp", source, target / "copy"]))
+
+    bench.compare("s", {"earshot file get": get, "cp": cp}, [("earshot file get", "cp", 1 / 1.1, 5)], better="less")
+    shutil.rmtree(target)
+
+
 def run(bench):
     source = bench.file("gibibyte", GIB)
     copy = Copy(bench, source)
@@ -151,13 +218,16 @@ def run(bench):
                 "scp": lambda: copy.timed_command(["scp", *scp, source, f"{bench.bob.address}:{copy.target}"]),
             },
             [
-                ("earshot plain", "socat", 1.0, 1.2),
-                ("earshot TLS", "socat OPENSSL", 1.3, 2),
-                ("earshot TLS", "scp", 3, 5),
+                ("earshot plain", "socat", 0.95, 1.2),
+                ("earshot TLS", "socat OPENSSL", 1.9, 2),
+                ("earshot TLS", "scp", 5, 6),
             ],
         )
         for name, pair in (("plain", plain), ("TLS", secure)):
             bench.row(f"CPU of both daemons, {name}", pair.cpu / source.stat().st_size * 1e9, "s/GB")
+        by_size(bench, secure, copy, scp)
+        fetched(bench, source)
+        at_once(bench, source)
     finally:
         for process in (rsync, sshd):
             process.terminate()

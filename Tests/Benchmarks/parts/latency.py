@@ -1,4 +1,4 @@
-"""What one message takes: alone, while a file fills the link, and over one connection kept open; against ZeroMQ and mosquitto."""
+"""What one message takes: alone, and beside a file or a stream that fills the link; as a command; against ZeroMQ and mosquitto."""
 
 import http.client
 import json
@@ -11,6 +11,7 @@ import time
 
 SIZE = 128
 COUNT = 2000
+COMMANDS = 100
 
 
 class Control(http.client.HTTPConnection):
@@ -56,15 +57,15 @@ def percentile(values, part):
     return values[min(int(len(values) * part), len(values) - 1)]
 
 
-def during_transfer(bench, alice, control, source):
-    """The same while a file is on its way, again and again."""
+def during(control, transfer):
+    """The same while a transfer is made again and again."""
     stop = threading.Event()
 
-    def transfer():
+    def repeat():
         while not stop.is_set():
-            alice.earshot("file", "send", "bob", source)
+            transfer()
 
-    thread = threading.Thread(target=transfer)
+    thread = threading.Thread(target=repeat)
     thread.start()
     try:
         time.sleep(0.5)
@@ -72,6 +73,53 @@ def during_transfer(bench, alice, control, source):
     finally:
         stop.set()
         thread.join()
+
+
+def beside(bench, encryption, source):
+    """Messages alone, beside a file, and beside a stream, between two daemons; the times alone."""
+    target = bench.place / f"beside-{encryption}"
+    target.mkdir()
+    settings = {"PEER_ENCRYPTION": encryption, "RESOURCES_ON_CONFLICT": "overwrite", "RESOURCES_DIRECTORY": str(target)}
+    alice, bob = bench.pair(settings)
+    control = Control(alice.socket)
+    name = {"none": "plain", "required": "TLS"}[encryption]
+
+    def stream():
+        accepting = bob.begin("stream", "accept", "bench", stdout=subprocess.DEVNULL)
+        with open(source, "rb") as data:
+            alice.earshot("stream", "open", "bob", "bench", stdin=data)
+        accepting.wait(60)
+
+    try:
+        times(control, COUNT // 4)
+        idle = times(control, COUNT)
+        bench.row(f"one after the other, kept connection, {name}", COUNT / (sum(idle) / 1e3), "msg/s")
+        for part in (0.5, 0.99):
+            bench.row(f"durable message, {name}, p{part * 100:g}", percentile(idle, part), "ms")
+        for what, transfer in (("file", lambda: alice.earshot("file", "send", "bob", source)), ("stream", stream)):
+            busy = during(control, transfer)
+            for part in (0.5, 0.99):
+                bench.row(f"durable message beside a {what}, {name}, p{part * 100:g}", percentile(busy, part), "ms")
+            added = percentile(busy, 0.99) - percentile(idle, 0.99)
+            bench.judge("  above idle, p99", added, "ms", 2, 1, added <= 2)
+        if encryption == "required":
+            commands(bench, alice)
+    finally:
+        control.close()
+        bench.end()
+        shutil.rmtree(target)
+
+
+def commands(bench, alice):
+    """Milliseconds of a command, from its start to its end, with the shell's own."""
+    for words in (["send", "bob", "x"], ["--version"]):
+        program = " ".join(str(word) for word in alice.words(*words))
+        loop = f"i=0; while [ $i -lt {COMMANDS} ]; do {program}; i=$((i+1)); done"
+        taken = bench.timed(lambda: alice.host.run(["sh", "-c", loop], env=alice.environment)) / COMMANDS * 1e3
+        if words[0] == "send":
+            bench.judge("earshot send, as a command", taken, "ms", 10, 8, taken <= 10)
+        else:
+            bench.row("earshot --version", taken, "ms")
 
 
 def zmq(bench):
@@ -109,29 +157,13 @@ def mosquitto(bench):
 
 
 def run(bench):
-    # One that does not hold the daemons' own files.
-    target = bench.place / "transfer-in"
-    target.mkdir()
-    alice, bob = bench.pair({"RESOURCES_ON_CONFLICT": "overwrite", "RESOURCES_DIRECTORY": str(target)})
     source = bench.file("transfer", 2 << 30, random=False)
-    control = Control(alice.socket)
     try:
-        times(control, COUNT // 4)
-        idle = times(control, COUNT)
-        bench.row("one after the other, kept connection", COUNT / (sum(idle) / 1e3), "msg/s")
-        for part in (0.5, 0.99):
-            bench.row(f"durable message, p{part * 100:g}", percentile(idle, part), "ms")
-        busy = during_transfer(bench, alice, control, source)
-        added = percentile(busy, 0.99) - percentile(idle, 0.99)
-        bench.row("durable message during a transfer, p50", percentile(busy, 0.5), "ms")
-        bench.row("durable message during a transfer, p99", percentile(busy, 0.99), "ms")
-        bench.judge("  above idle, p99", added, "ms", 5, 1, added <= 5)
+        for encryption in ("none", "required"):
+            beside(bench, encryption, source)
         median, high = zmq(bench)
         bench.row("ZeroMQ round trip, p50", median, "ms", f"p99 {high:.2f} ms; in memory")
         rival = mosquitto(bench)
         bench.row("mosquitto QoS 0, one way, p50", percentile(rival, 0.5), "ms", f"p99 {percentile(rival, 0.99):.2f} ms; in memory")
     finally:
-        control.close()
-        bench.end()
         source.unlink()
-        shutil.rmtree(target)

@@ -2,6 +2,8 @@
  *   benchmark-nats HOST PORT COUNT SIZE [KEYS]   publishes COUNT messages one after the other, each once the server has acknowledged the one
  *                                                before, and prints what each took in microseconds, a line each; over TLS where KEYS is a
  *                                                file of the key and the certificate that both sides have
+ *   benchmark-nats HOST PORT COUNT SIZE - IN_FLIGHT   publishes COUNT messages, of which at most IN_FLIGHT wait for their acknowledgement, and
+ *                                                prints how many a second the server acknowledged
  * The stream is in files. Whether the server syncs each before it answers is the server's setting. */
 #include "../clock.h"
 
@@ -18,7 +20,7 @@ static void check(natsStatus status, const char *what) {
 }
 
 int main(int count, char **words) {
-    if (count != 5 && count != 6) {
+    if (count < 5 || count > 7) {
         fprintf(stderr, "usage: see the source\n");
         return 64;
     }
@@ -53,7 +55,24 @@ int main(int count, char **words) {
     check(js_AddStream(NULL, jetstream, &stream, NULL, NULL), "stream");
 
     char *bytes = malloc((size_t)size);
-    double *times = calloc((size_t)messages, sizeof *times);
+    if (count == 7) {
+        if (!bytes) return 1;
+        memset(bytes, 'x', (size_t)size);
+        jsOptions limits;
+        jsCtx *asynchronous = NULL;
+        check(jsOptions_Init(&limits), "options");
+        limits.PublishAsync.MaxPending = atol(words[6]);
+        /* In milliseconds: the longest wait for one of them, which is an error. */
+        limits.PublishAsync.StallWait = 60000;
+        check(natsConnection_JetStream(&asynchronous, connection, &limits), "JetStream");
+        double began = now();
+        for (long index = 0; index < messages; index++) check(js_PublishAsync(asynchronous, "x", bytes, size, NULL), "publish");
+        check(js_PublishAsyncComplete(asynchronous, NULL), "acknowledgements");
+        printf("%.1f\n", (double)messages / (now() - began));
+        jsCtx_Destroy(asynchronous);
+        messages = 0;
+    }
+    double *times = calloc((size_t)messages + 1, sizeof *times);
     if (!bytes || !times) return 1;
     memset(bytes, 'x', (size_t)size);
     for (long index = 0; index < messages; index++) {
