@@ -13,6 +13,9 @@ package struct CoreSettings: Sendable, Hashable {
     package var receipts = true
     /// The largest resource that is accepted from a peer, in bytes; `nil` for no limit.
     package var maximumResourceSize: UInt64?
+    /// The bytes per second that all outgoing transfers, and all incoming ones, may move together; `nil` for no limit.
+    package var sendLimit: UInt64?
+    package var receiveLimit: UInt64?
     /// The policy for invitations to groups. `accept` applies to those of trusted peers; the others still wait for a user.
     package var groupInvitations = InvitationPolicy.ask
     /// The policy for files that members of a group send to it.

@@ -160,5 +160,8 @@ extension NodeCore {
     mutating func settingsChanged(from old: CoreSettings) {
         if self.settings.encryption != old.encryption { self.closeDisagreeingLinks() }
         self.useConfiguredPeers(self.settings.configuredPeers)
+        if (self.settings.sendLimit, self.settings.receiveLimit) != (old.sendLimit, old.receiveLimit) {
+            self.paceTransfers(afterSettings: true)
+        }
     }
 }

@@ -150,6 +150,7 @@ package struct NodeCore: Sendable {
         self.take(input)
         self.advanceDecisions()
         self.keepSpooledEnds()
+        self.paceTransfers()
         self.cause = nil
         swap(&self.effects, &effects)
     }

@@ -57,6 +57,8 @@ package enum WireLimits {
     package static let dataFrame = 4 * 1024 * 1024
     /// The most bytes of a stream in one frame.
     package static let streamData = 256 * 1024
+    /// The range of a limit on the bandwidth of transfers, in bytes per second: from 1 KiB/s to 1 TiB/s. Not on the wire.
+    package static let transferRate: ClosedRange<UInt64> = 1024...(1 << 40)
     /// The longest digest, in bytes.
     package static let digest = 64
     /// The digest of a resource's beginning, XXH3-128, in bytes.

@@ -58,6 +58,15 @@ struct WordsTests {
         #expect(Seconds(argument: text)?.value == seconds)
     }
 
+    /// Rates are written like the sizes of the settings.
+    @Test(arguments: [("1K", 1024), ("1024", 1024), ("10M", 10 << 20), ("10m", 10 << 20), ("1024G", 1 << 40)] as [(String, UInt64)])
+    func ratesAreReadWithAndWithoutUnits(_ text: String, _ rate: UInt64) {
+        #expect(TransferRate(argument: text)?.bytesPerSecond == rate)
+    }
+
+    @Test(arguments: ["", "0", "1023", "1025G", "1099511627777", "M", "-1M", "+1M", "1.5M", "10MB", "10M/s", "99999999999999999999"])
+    func ratesThatAreNone(_ text: String) { #expect(TransferRate(argument: text) == nil) }
+
     /// A date is read as it is printed. A time without a date was that long ago.
     @Test func timesInThePast() throws {
         let now = Date(timeIntervalSince1970: 1_764_000_000)

@@ -51,7 +51,7 @@ struct ControlJSONTests {
         try self.roundTrip(ControlAPI.InvitationResponse(decision: .known(.block)))
         try self.roundTrip(ControlAPI.TrustRequest(trust: .known(.trusted)))
         try self.roundTrip(ControlAPI.ResourceRequest(to: ["bob"], path: "/x"))
-        try self.roundTrip(ControlAPI.ResourceRequest(group: "team", path: "/x"))
+        try self.roundTrip(ControlAPI.ResourceRequest(group: "team", path: "/x", limit: 1024))
         try self.roundTrip(
             ControlAPI.MessageRequest(to: .all, body: [0], contentType: "a/b", messageID: "m", queue: true, timeout: .seconds(3)))
         try self.roundTrip(ControlAPI.MessageReceipt(messageID: "m", recipients: [Self.recipient]))

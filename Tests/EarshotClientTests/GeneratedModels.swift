@@ -44,7 +44,8 @@ struct GeneratedModels: GeneratedValues {
     mutating func local() -> ControlAPI.Local {
         .init(
             instanceName: self.optional { $0.text() }, port: self.count(), wantedPort: self.count(), stateDirectory: "/" + self.text(),
-            quota: UInt64(self.count()), reserve: Double(self.count()) / 10_000)
+            quota: UInt64(self.count()), reserve: Double(self.count()) / 10_000,
+            sendLimit: self.optional { 1024 + UInt64($0.count()) }, receiveLimit: self.optional { 1024 + UInt64($0.count()) })
     }
 
     mutating func discovery() -> ControlAPI.Discovery {

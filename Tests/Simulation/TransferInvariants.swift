@@ -12,7 +12,7 @@ extension World {
         let isExpected =
             switch command {
             case .open, .resume: mover == nil
-            case .compare, .send, .sendOverData, .digest, .begin, .receiveData, .settle: mover != nil
+            case .compare, .send, .sendOverData, .digest, .begin, .receiveData, .settle, .pace: mover != nil
             case .checkRoom, .place, .removeContent, .look, .stop, .discard: true
             }
         if !isExpected { self.fail(.transfers, "\(machine) has \(command) for \(id), which is not there so, after \(input)") }

@@ -138,7 +138,7 @@ extension World {
             self.tell(.began, id, on: machine)
             if row.kind == .directory { self.tell(.listed(Int(clamping: row.size)), id, on: machine) }
         case .settle(let digest): self.settle(digest, &mover, on: machine)
-        case .checkRoom, .receiveData, .place, .removeContent, .look, .stop, .discard: break
+        case .checkRoom, .receiveData, .place, .removeContent, .pace, .look, .stop, .discard: break
         }
     }
 

@@ -91,6 +91,7 @@ def files(scene):
         raise Failed("the file is not what was sent")
     scene.run("alice", "earshot file send bob a.iso --queue")
     scene.run("alice", "earshot file send bob a.iso --digest sha256")
+    scene.run("alice", "earshot file send bob a.iso --limit 10M")
     scene.run("alice", "earshot file send bob photos/")
     scene.run("bob", "earshot file list", says=r"photos/ .*completed")
     scene.run("bob", "earshot file get photos -o - | tar t", says="photos/one")

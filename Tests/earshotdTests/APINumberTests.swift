@@ -37,6 +37,9 @@ import Testing
                     ("POST", "/v1/messages", #"{"to":["\#(Self.peer)"],"body":"x","queue":true,"timeout_seconds":\#(number)}"#),
                 ]
             }
+            for number in Self.numbers {
+                bodies.append(("POST", "/v1/resources", #"{"to":["\#(Self.peer)"],"path":"/etc/hostname","limit":\#(number)}"#))
+            }
             for time in Self.times {
                 bodies.append(("PUT", "/v1/peers/\(Self.peer)/trust", #"{"trust":"trusted","expires_at":"\#(time)"}"#))
             }
@@ -50,7 +53,7 @@ import Testing
                 let text = number.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
                 for target in [
                     "/v1/messages?limit=\(text)", "/v1/messages?after=\(text)", "/v1/streams/next/content?timeout_seconds=\(text)",
-                    "/v1/resources?to=\(Self.peer)&name=x&size=\(text)",
+                    "/v1/resources?to=\(Self.peer)&name=x&size=\(text)", "/v1/resources?to=\(Self.peer)&name=x&size=0&limit=\(text)",
                 ] {
                     let method = target.hasPrefix("/v1/resources") ? "POST" : "GET"
                     let answer = try await api.call(method, target)

@@ -122,6 +122,8 @@ import Testing
         max_size = 1G
         quota = 3
         reserve = 2.5%
+        send_limit = 10M
+        receive_limit = 1K
         [control]
         socket = /tmp/here.sock
         group = users
@@ -181,6 +183,8 @@ import Testing
         #expect(settings.node.maximumResourceSize == 1_073_741_824)
         #expect(settings.node.quota == 3)
         #expect(settings.node.reserve == 0.025)
+        #expect(settings.node.sendLimit == 10 << 20)
+        #expect(settings.node.receiveLimit == 1024)
         #expect(settings.socket == "/tmp/here.sock")
         #expect(settings.group == "users")
         #expect(settings.logLevel == .debug)
@@ -244,6 +248,9 @@ import Testing
         ("[resources]\nreserve = 5", 2, "a percentage"),
         ("[resources]\nreserve = 100%", 2, "a percentage"),
         ("[resources]\nreserve = nan%", 2, "a percentage"),
+        ("[resources]\nsend_limit = 1023", 2, "'1023' is not a rate such as 512K or 10M"),
+        ("[resources]\nsend_limit = 1025G", 2, "a rate such as"), ("[resources]\nsend_limit = 10MB/s", 2, "a rate such as"),
+        ("[resources]\nreceive_limit = none", 2, "a rate such as"), ("[resources]\nreceive_limit = 99999999999G", 2, "a rate such as"),
         ("[control]\nsocket = earshot.sock", 2, "an absolute path"),
         ("[log]\nlevel = loud", 2, "one of trace, debug, info"),
     ]
@@ -285,6 +292,13 @@ import Testing
         ("90", 90), ("90s", 90), ("2 min", 120), ("1h30min", 5400), ("1h 30min 5s", 5405), ("1d", 86400), ("0d 1s", 1),
     ]) func timesAddUp(_ text: String, _ seconds: Int) throws {
         #expect(try load(file: "[invitations]\ntimeout = \(text)").node.invitationTimeout == .seconds(seconds))
+    }
+
+    /// 0 and an empty value are no limit.
+    @Test(arguments: [("0", nil), ("0M", nil), ("", nil), ("1K", 1024), ("1024G", 1 << 40), ("1024", 1024)] as [(String, UInt64?)])
+    func ratesOfFiles(_ text: String, _ rate: UInt64?) throws {
+        let settings = try load(file: "[resources]\nsend_limit = \(text)\nreceive_limit = \(text)")
+        #expect(settings.node.sendLimit == rate && settings.node.receiveLimit == rate)
     }
 
     @Test func notUTF8IsNamedWithItsLine() throws {

@@ -16,44 +16,53 @@ extension Node {
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `invalid-source` if the path is not a readable file or directory, or if a
     ///   directory has an entry that is not a file, a directory or a link; `name-rejected` for a link that leads out of the directory;
     ///   with `queue`, `no-space` if too many transfers wait already, and `storage`.
+    ///
+    /// Each transfer moves at most `limit` bytes per second, 1 KiB to 1 TiB; `nil` is no limit. `invalid-parameter` for other limits.
     @discardableResult
     public func sendResource(
-        to peers: [any PeerReference], path: String, name: String? = nil, digest: Resource.Digest = .xxh3, queue: Bool = false
+        to peers: [any PeerReference], path: String, name: String? = nil, digest: Resource.Digest = .xxh3, limit: UInt64? = nil,
+        queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
-        try await self.sendResource(to: peers.map(\.description), path: path, of: nil, name: name, digest: digest, queue: queue)
+        try await self.sendResource(
+            to: peers.map(\.description), path: path, of: nil, name: name, digest: digest, limit: limit, queue: queue)
     }
 
     /// Sends a path that must lead to the caller's file `file`. The caller may be in another mount namespace.
     package func sendResource(
-        to names: [String], path: String, of file: FileStatus.Identity?, name: String?, digest: Resource.Digest, queue: Bool
+        to names: [String], path: String, of file: FileStatus.Identity?, name: String?, digest: Resource.Digest, limit: UInt64?,
+        queue: Bool
     ) async throws(EarshotError) -> [Resource] {
         if let name { try Self.check(name, 0) }
+        try Self.check(limit)
         let peers = try queue ? self.core.recipients(names) : self.recipients(names)
-        return try await self.send(path, of: file, name, to: peers.map { Conversation(with: $0) }, shareID: nil, digest, queue)
+        return try await self.send(path, of: file, name, to: peers.map { Conversation(with: $0) }, shareID: nil, digest, limit, queue)
     }
 
     /// Sends a file or a directory to every other member of a group that is not blocked here, to a few members at a time. The rows share a
     /// `Resource.shareID`. An absent member is waited for until `resourceReachTime`; with `queue`, as long as for a queued transfer.
     /// - Throws: `unknown-group`, `ambiguous-group`; `invalid-parameter` if there is no other member; otherwise as
-    ///   ``sendResource(to:path:name:digest:queue:)``.
+    ///   ``sendResource(to:path:name:digest:limit:queue:)``.
     @discardableResult
     public func sendResource(
-        toGroup group: any GroupReference, path: String, digest: Resource.Digest = .xxh3, queue: Bool = false
+        toGroup group: any GroupReference, path: String, digest: Resource.Digest = .xxh3, limit: UInt64? = nil, queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
-        try await self.sendResource(toGroup: group.description, path: path, of: nil, name: nil, digest: digest, queue: queue)
+        try await self.sendResource(toGroup: group.description, path: path, of: nil, name: nil, digest: digest, limit: limit, queue: queue)
     }
 
     /// Sends a path to a group. The path must lead to the caller's file `file`.
     package func sendResource(
-        toGroup group: String, path: String, of file: FileStatus.Identity?, name: String?, digest: Resource.Digest, queue: Bool
+        toGroup group: String, path: String, of file: FileStatus.Identity?, name: String?, digest: Resource.Digest, limit: UInt64?,
+        queue: Bool
     ) async throws(EarshotError) -> [Resource] {
         if let name { try Self.check(name, 0) }
-        return try await self.send(path, of: file, name, to: try self.core.conversations(inGroup: group), shareID: .random(), digest, queue)
+        try Self.check(limit)
+        let conversations = try self.core.conversations(inGroup: group)
+        return try await self.send(path, of: file, name, to: conversations, shareID: .random(), digest, limit, queue)
     }
 
     private func send(
         _ path: String, of file: FileStatus.Identity?, _ name: String?, to conversations: [Conversation], shareID: ShareID?,
-        _ digest: Resource.Digest, _ queue: Bool
+        _ digest: Resource.Digest, _ limit: UInt64?, _ queue: Bool
     ) async throws(EarshotError) -> [Resource] {
         if queue || shareID != nil { try self.core.checkQueue(adding: conversations.count) }
         // Opened once for all members, because a walk of a directory may take minutes.
@@ -67,7 +76,8 @@ extension Node {
         let drafts = conversations.map { conversation in
             ResourceDraft(
                 id: .random(), to: conversation, shareID: shareID, name: name ?? opened.name, kind: opened.kind, size: source.size,
-                path: path, source: .path, stamp: source.stamp, digest: digest, isQueued: queue)
+                path: path, source: .path, stamp: source.stamp, digest: digest, isQueued: queue,
+                limit: limit)
         }
         return try await self.send(drafts, opened: source)
     }
@@ -92,23 +102,24 @@ extension Node {
     @discardableResult
     public func sendResource<Body: AsyncSequence & Sendable>(
         to peers: [any PeerReference], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
-        body: Body
+        limit: UInt64? = nil, body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try await self.sendResource(
-            to: peers.map(\.description), name: name, kind: kind, size: size, digest: digest, attributes: nil, body: body)
+            to: peers.map(\.description), name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: nil, body: body)
     }
 
     /// Sends a file with these attributes while its body is read.
     package func sendResource<Body: AsyncSequence & Sendable>(
-        to names: [String], name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, attributes: FileAttributes?,
-        body: Body
+        to names: [String], name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, limit: UInt64?,
+        attributes: FileAttributes?, body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try Self.check(name, size)
+        try Self.check(limit)
         guard !self.core.areStreamsOver else { throw Self.stopping }
         let peer = try self.only(try self.recipients(names))
         let draft = ResourceDraft(
             id: .random(), to: Conversation(with: peer), name: name, kind: kind, size: size, source: .body, digest: digest,
-            attributes: attributes)
+            attributes: attributes, limit: limit)
         let source = try BodySource(size: size, digest: digest == .sha256 ? .sha256 : .xxh3)
         self.openedSources[draft.id] = OpenedContent(.body(source))
         return [try await self.sendOfCaller(draft) { ended in await Self.forward(ThrowingBytes(body), to: source.feed, until: ended) }]
@@ -120,16 +131,17 @@ extension Node {
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `invalid-source` if it is not a regular file that is open for reading;
     ///   `name-rejected`; the error that ended the transfer.
     package func sendResource(
-        to names: [String], file: HeldFile, as id: ResourceID, digest: Resource.Digest,
+        to names: [String], file: HeldFile, as id: ResourceID, digest: Resource.Digest, limit: UInt64?,
         began: @Sendable (Resource) async -> Void
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(file.name, 0)
+        try Self.check(limit)
         guard !self.core.areStreamsOver else { throw Self.stopping }
         let peer = try self.only(try self.recipients(names))
         let source = try await SourceOpening.open(.file(file)).source
         let draft = ResourceDraft(
             id: id, to: Conversation(with: peer), name: file.name, kind: .file, size: source.size, source: .held, stamp: source.stamp,
-            digest: digest)
+            digest: digest, limit: limit)
         self.openedSources[id] = OpenedContent(.source(source))
         self.heldFiles[id] = file
         defer {
@@ -168,68 +180,72 @@ extension Node {
     @discardableResult
     public func queueResource<Body: AsyncSequence & Sendable>(
         to peers: [any PeerReference], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
-        body: Body
+        limit: UInt64? = nil, body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try await self.queueResource(
-            to: peers.map(\.description), name: name, kind: kind, size: size, digest: digest, attributes: nil, body: body)
+            to: peers.map(\.description), name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: nil, body: body)
     }
 
     /// Stores the body of a file with these attributes, and sends it from the spool.
     package func queueResource<Body: AsyncSequence & Sendable>(
-        to names: [String], name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, attributes: FileAttributes?,
-        body: Body
+        to names: [String], name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, limit: UInt64?,
+        attributes: FileAttributes?, body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try Self.check(name, size)
+        try Self.check(limit)
         let peer = try self.only(try self.core.recipients(names))
         let body = KeptBody(
-            name: name, kind: kind, size: size, digest: digest, attributes: attributes, content: .pieces(ThrowingBytes(body)))
+            name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: attributes, content: .pieces(ThrowingBytes(body)))
         return try await self.keep(body, for: [Conversation(with: peer)], shareID: nil, queue: true)
     }
 
     /// Stores one copy of a body in the spool, and sends it from there to every other member of a group. When this returns, the body is on
     /// disk. Rows and `queue` are the same as for a path.
     ///
-    /// - Throws: as ``queueResource(to:name:kind:size:digest:body:)`` and ``sendResource(toGroup:path:digest:queue:)``.
+    /// - Throws: as ``queueResource(to:name:kind:size:digest:limit:body:)`` and ``sendResource(toGroup:path:digest:limit:queue:)``.
     @discardableResult
     public func sendResource<Body: AsyncSequence & Sendable>(
         toGroup group: any GroupReference, name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
-        queue: Bool = false,
-        body: Body
+        limit: UInt64? = nil, queue: Bool = false, body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try await self.sendResource(
-            toGroup: group.description, name: name, kind: kind, size: size, digest: digest, attributes: nil, queue: queue, body: body)
+            toGroup: group.description, name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: nil, queue: queue,
+            body: body)
     }
 
     /// Stores the body of a file with these attributes, and sends it from the spool to a group.
     package func sendResource<Body: AsyncSequence & Sendable>(
-        toGroup group: String, name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, attributes: FileAttributes?,
-        queue: Bool, body: Body
+        toGroup group: String, name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, limit: UInt64?,
+        attributes: FileAttributes?, queue: Bool, body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try Self.check(name, size)
+        try Self.check(limit)
         let conversations = try self.core.conversations(inGroup: group)
         let body = KeptBody(
-            name: name, kind: kind, size: size, digest: digest, attributes: attributes, content: .pieces(ThrowingBytes(body)))
+            name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: attributes, content: .pieces(ThrowingBytes(body)))
         return try await self.keep(body, for: conversations, shareID: .random(), queue: queue)
     }
 
     /// Stores a file that the caller holds open in the spool, and sends it from there like a path with `queue`.
-    /// - Throws: as ``queueResource(to:name:kind:size:digest:body:)``; `invalid-source`; `source-changed`.
+    /// - Throws: as ``queueResource(to:name:kind:size:digest:limit:body:)``; `invalid-source`; `source-changed`.
     package func queueResource(
-        to names: [String], file: HeldFile, digest: Resource.Digest
+        to names: [String], file: HeldFile, digest: Resource.Digest, limit: UInt64?
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(file.name, 0)
+        try Self.check(limit)
         let peer = try self.only(try self.core.recipients(names))
-        return try await self.keep(try await .of(file, digest), for: [Conversation(with: peer)], shareID: nil, queue: true)
+        return try await self.keep(try await .of(file, digest, limit), for: [Conversation(with: peer)], shareID: nil, queue: true)
     }
 
     /// Stores a file that the caller holds open in the spool, and sends it from there to a group.
-    /// - Throws: as ``queueResource(to:file:digest:)``.
+    /// - Throws: as ``queueResource(to:file:digest:limit:)``.
     package func sendResource(
-        toGroup group: String, file: HeldFile, digest: Resource.Digest, queue: Bool
+        toGroup group: String, file: HeldFile, digest: Resource.Digest, limit: UInt64?, queue: Bool
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(file.name, 0)
+        try Self.check(limit)
         let conversations = try self.core.conversations(inGroup: group)
-        return try await self.keep(try await .of(file, digest), for: conversations, shareID: .random(), queue: queue)
+        return try await self.keep(try await .of(file, digest, limit), for: conversations, shareID: .random(), queue: queue)
     }
 
     /// A body that is stored before it is sent.
@@ -238,6 +254,7 @@ extension Node {
         let kind: Resource.Kind
         let size: UInt64
         let digest: Resource.Digest
+        let limit: UInt64?
         let attributes: FileAttributes?
         let content: Content
 
@@ -248,10 +265,11 @@ extension Node {
         }
 
         /// Returns the content of an open file.
-        static func of(_ held: HeldFile, _ digest: Resource.Digest) async throws(EarshotError) -> Self {
+        static func of(_ held: HeldFile, _ digest: Resource.Digest, _ limit: UInt64?) async throws(EarshotError) -> Self {
             let source = try await SourceOpening.open(.file(held)).source
             return Self(
-                name: held.name, kind: .file, size: source.size, digest: digest, attributes: source.attributes, content: .source(source))
+                name: held.name, kind: .file, size: source.size, digest: digest, limit: limit, attributes: source.attributes,
+                content: .source(source))
         }
     }
 
@@ -280,7 +298,7 @@ extension Node {
             let drafts = zip(ids, conversations).map { id, conversation in
                 ResourceDraft(
                     id: id, to: conversation, shareID: shareID, name: body.name, kind: body.kind, size: body.size, source: .spool,
-                    stamp: stamp, digest: body.digest, isQueued: queue)
+                    stamp: stamp, digest: body.digest, isQueued: queue, limit: body.limit)
             }
             return try await self.send(drafts, opened: nil)
         } catch {
@@ -317,6 +335,13 @@ extension Node {
         guard (try? SafeName(name)) != nil else {
             throw EarshotError(.nameRejected, "\(name.debugDescription) is not the name of a file")
         }
+    }
+
+    /// Checks the rate of a transfer, in bytes per second.
+    private static func check(_ limit: UInt64?) throws(EarshotError) {
+        let range = WireLimits.transferRate
+        guard let limit, !range.contains(limit) else { return }
+        throw EarshotError(.invalidParameter, "a transfer's limit is \(range.lowerBound) to \(range.upperBound) bytes per second")
     }
 
     private func only(_ peers: [PeerID]) throws(EarshotError) -> PeerID {

@@ -88,6 +88,11 @@ extension Node {
         public var reserve = 0.05
         /// The largest resource to accept, in bytes; `nil` for no limit besides ``quota`` and ``reserve``.
         public var maximumResourceSize: UInt64?
+        /// The bytes per second that all outgoing transfers of resources may move together, from 1 KiB to 1 TiB; `nil` for no limit. The
+        /// moving transfers share the limit evenly. Messages and streams are not limited.
+        public var sendLimit: UInt64?
+        /// The same limit for incoming transfers.
+        public var receiveLimit: UInt64?
         /// The wall clock, which tests replace.
         package var now: (@Sendable () -> Date)?
         /// The timers, which tests replace.
@@ -151,6 +156,8 @@ extension Node.Configuration {
         core.outboxAge = self.outboxAge
         core.receipts = self.receipts
         core.maximumResourceSize = self.maximumResourceSize
+        core.sendLimit = self.sendLimit.map(Self.rate)
+        core.receiveLimit = self.receiveLimit.map(Self.rate)
         core.groupInvitations = self.groupInvitations
         core.groupFiles = self.groupFiles
         core.name = self.displayName
@@ -159,5 +166,10 @@ extension Node.Configuration {
         core.sessionsEndWithPrograms = self.sessionsEndWithPrograms
         core.putsInPlace = self.receiveDirectory != nil
         return core
+    }
+
+    /// Returns the nearest rate within the limits.
+    private static func rate(_ limit: UInt64) -> UInt64 {
+        min(max(limit, WireLimits.transferRate.lowerBound), WireLimits.transferRate.upperBound)
     }
 }

@@ -41,6 +41,10 @@ public struct NodeStatus: Sendable, Hashable, Codable {
     public let quota: UInt64
     /// The part of the file system that the spool leaves free, 0 to 1.
     public let reserve: Double
+    /// The limit on the bandwidth of outgoing transfers, in bytes per second; `nil` for none.
+    public let sendLimit: UInt64?
+    /// The limit on the bandwidth of incoming transfers, in bytes per second; `nil` for none.
+    public let receiveLimit: UInt64?
     /// The state of discovery.
     public let discovery: DiscoveryStatus
     /// The advertised instance name: the display name, unless it collided.
@@ -69,6 +73,8 @@ extension NodeStatus {
         self.stateDirectory = try fields.decodeIfPresent(String.self, forKey: .stateDirectory)
         self.quota = try fields.decode(UInt64.self, forKey: .quota)
         self.reserve = try fields.decode(Double.self, forKey: .reserve)
+        self.sendLimit = try fields.decodeIfPresent(UInt64.self, forKey: .sendLimit)
+        self.receiveLimit = try fields.decodeIfPresent(UInt64.self, forKey: .receiveLimit)
         self.discovery = try fields.decode(DiscoveryStatus.self, forKey: .discovery)
         self.instanceName = try fields.decodeIfPresent(String.self, forKey: .instanceName)
         self.identityCopies = try fields.decodeIfPresent([String].self, forKey: .identityCopies) ?? []
@@ -87,7 +93,8 @@ extension Node {
             name: self.configuration.displayName, id: self.id, serviceType: self.configuration.serviceType,
             encryption: self.configuration.encryption, addresses: self.transport.ownAddresses(port: self.listeningPort),
             port: self.listeningPort, wantedPort: self.configuration.port, stateDirectory: self.configuration.stateDirectory,
-            quota: self.configuration.quota, reserve: self.configuration.reserve, discovery: discovery, instanceName: instanceName,
+            quota: self.configuration.quota, reserve: self.configuration.reserve, sendLimit: self.configuration.sendLimit,
+            receiveLimit: self.configuration.receiveLimit, discovery: discovery, instanceName: instanceName,
             identityCopies: self.core.identityCopyAddresses.map(\.description), startedAt: self.startedAt,
             counts: NodeStatus.Counts(
                 peers: counts.peers, sessions: counts.sessions, connections: counts.connections,

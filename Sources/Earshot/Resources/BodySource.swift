@@ -51,13 +51,15 @@ actor BodySource: OutgoingContent {
     }
 
     func send(
-        from offset: UInt64, over connection: DataConnection, counting sent: TransferCount
+        from offset: UInt64, over connection: DataConnection, counting sent: TransferCount, at pacer: TransferPacer
     ) async throws(EarshotError) -> Bool {
         defer { connection.close() }
         var position = offset
         while position < self.size {
             let wanted = Int(min(UInt64(EarshotLimits.dataBlock), self.size - position))
-            let bytes = try await self.read(at: position, count: wanted)
+            guard let room = await pacer.roomAwaited(for: wanted, until: { connection.isClosed }) else { return false }
+            let bytes = try await self.read(at: position, count: room)
+            pacer.moved(bytes.readableBytes)
             do throws(EarshotError) {
                 try await connection.write(bytes)
             } catch {

@@ -28,17 +28,18 @@ actor DataReceiver {
         self.executor.stop()
     }
 
-    /// Receives all bytes of the connection, and closes it.
+    /// Receives all bytes of the connection at the rate of `pacer`, and closes the connection.
     /// - Throws: the error for bytes that are refused (`too-large`), the error of the disk (`no-space`, `storage`), `cancelled`.
-    func receive(over connection: DataConnection) async throws(EarshotError) -> Outcome {
+    func receive(over connection: DataConnection, at pacer: TransferPacer) async throws(EarshotError) -> Outcome {
         defer { connection.close() }
+        let pace = DataPace(pacer, of: connection)
         do throws(EarshotError) {
             if let reader = await connection.takeOver() {
-                return try self.receive(from: reader)
+                return try self.receive(from: reader, at: pace)
             }
             while true {
                 guard let bytes = try connection.readBlocking() else { return .ended }
-                try self.write(bytes)
+                try self.write(bytes, at: pace)
                 connection.giveBack(bytes)
             }
         } catch let error where error.code == .notConnected {
@@ -46,17 +47,26 @@ actor DataReceiver {
         }
     }
 
-    private func write(_ bytes: ByteBuffer) throws(EarshotError) {
+    /// Writes the bytes in as many pieces as their rate requires. The inbox fills meanwhile, and then the connection is no longer read.
+    private func write(_ bytes: ByteBuffer, at pace: DataPace) throws(EarshotError) {
         // Not thrown through the closure: Swift 6.3 crashes on a typed error that passes through a rethrowing function.
         let result = bytes.withUnsafeReadableBytes { bytes in
-            Result { () throws(EarshotError) in try self.content.write(bytes, at: self.content.written) }
+            Result { () throws(EarshotError) in
+                var rest = bytes
+                while !rest.isEmpty {
+                    let count = try pace.room(for: rest.count)
+                    try self.content.write(UnsafeRawBufferPointer(rebasing: rest[..<count]), at: self.content.written)
+                    pace.moved(count)
+                    rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+                }
+            }
         }
-        _ = try result.get()
+        try result.get()
     }
 
-    private func receive(from reader: DataSocketReader) throws(EarshotError) -> Outcome {
+    private func receive(from reader: DataSocketReader, at pace: DataPace) throws(EarshotError) -> Outcome {
         let content = self.content
-        try ReadAhead.read(reader) { block throws(EarshotError) in
+        try ReadAhead.read(reader, at: pace) { block throws(EarshotError) in
             try content.write(block, at: content.written)
         }
         return .ended

@@ -76,11 +76,25 @@ struct DownloadJob: Sendable {
             self.report(.began)
         case .write(let data, let offset, let weight, let connection):
             defer { connection.processed(weight) }
+            await self.pace(data.readableBytes)
+            guard !self.state.isStopped else { return }
             self.report(.written(to: try await self.spool.write(id, offset: offset, data)))
         case .receive(let data): try await self.receive(data, &receiver)
         case .settle(let digest):
             self.report(.settled(try await self.spool.finish(id, algorithm: digest.algorithm, digest: digest.bytes)))
         case .removeContent: self.report(await self.spool.removal(of: id, for: nil))
+        }
+    }
+
+    /// Waits as long as bytes from the control connection take at the job's rate. The sender may continue after they are written.
+    private func pace(_ count: Int) async {
+        let pacer = self.state.pacer
+        guard pacer.isPaced else { return }
+        let latest = ContinuousClock.now + EarshotLimits.pacedWriteTime
+        var left = count
+        while left > 0, let room = await pacer.roomAwaited(for: left, until: { self.state.isStopped || .now >= latest }) {
+            pacer.moved(room)
+            left -= room
         }
     }
 
@@ -91,7 +105,7 @@ struct DownloadJob: Sendable {
         let content = receiver.content
         self.state.counts { content.written }
         if let data {
-            let outcome = try await receiver.receive(over: data)
+            let outcome = try await receiver.receive(over: data, at: self.state.pacer)
             if case .ended = outcome, content.written < self.row.size {
                 throw EarshotError(
                     .protocolViolation, "only \(content.written) of \(self.row.size) bytes arrived; send it again")

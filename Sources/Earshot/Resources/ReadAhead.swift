@@ -12,13 +12,15 @@ final class ReadAhead: Sendable {
     /// Safe, although the compiler cannot verify it: only one thread at a time uses a block. The reading thread uses it between `empty`
     /// and `filled`, the taking thread between `filled` and `empty`.
     private nonisolated(unsafe) let memory: UnsafeMutableRawBufferPointer
+    private let pace: DataPace
     private let counts: Mutex<[Result<Int, EarshotError>]>
     /// Created with 0 and then raised, because Dispatch treats the release of a semaphore below its initial value as an error.
     private let empty = DispatchSemaphore(value: 0)
     private let filled = DispatchSemaphore(value: 0)
     private let isStopped = Atomic(false)
 
-    private init() {
+    private init(at pace: DataPace) {
+        self.pace = pace
         self.memory = .allocate(byteCount: Self.blocks * EarshotLimits.readAheadBlock, alignment: 4096)
         self.counts = Mutex(Array(repeating: .success(0), count: Self.blocks))
         for _ in 0..<Self.blocks { self.empty.signal() }
@@ -28,12 +30,12 @@ final class ReadAhead: Sendable {
         self.memory.deallocate()
     }
 
-    /// Passes every block to `take`, in order, on the calling thread, until the end of the transfer.
+    /// Passes every block to `take`, in order, on the calling thread, until the end of the transfer. The blocks are read at the rate of `pace`.
     /// - Throws: `not-connected` if the connection is lost, `protocol-violation`, any error of `take`; `unavailable` without a thread.
     static func read(
-        _ reader: DataSocketReader, _ take: (UnsafeRawBufferPointer) throws(EarshotError) -> Void
+        _ reader: DataSocketReader, at pace: DataPace = .free, _ take: (UnsafeRawBufferPointer) throws(EarshotError) -> Void
     ) throws(EarshotError) {
-        let ahead = ReadAhead()
+        let ahead = ReadAhead(at: pace)
         let thread = try ThreadExecutor(name: "earshot-read", isBulk: true)
         defer {
             // If the thread still reads, nobody takes its blocks any more. The end of the socket wakes it, or the returned block does.
@@ -66,7 +68,13 @@ final class ReadAhead: Sendable {
             self.empty.wait()
             guard !self.isStopped.load(ordering: .acquiring) else { return }
             let place = index % Self.blocks
-            let result = Result { () throws(EarshotError) in try reader.receive(into: self.block(place)) }
+            let result = Result { () throws(EarshotError) in
+                let block = self.block(place)
+                let room = try self.pace.room(for: block.count)
+                let count = try reader.receive(into: UnsafeMutableRawBufferPointer(rebasing: block[..<room]))
+                self.pace.moved(count)
+                return count
+            }
             self.counts.withLock { $0[place] = result }
             self.filled.signal()
             guard case .success(1...) = result else { return }

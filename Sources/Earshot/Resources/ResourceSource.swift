@@ -60,9 +60,11 @@ package protocol OutgoingContent: Sendable {
     /// Returns the XXH3-128 of the first `count` bytes, to compare with the receiver's; `nil` if they cannot be read again.
     func prefixDigest(_ count: UInt64) async throws(EarshotError) -> [UInt8]?
     /// Sends all bytes from the offset over a data connection, and closes it. Returns `false` if the connection is lost before all bytes
-    /// were passed to the kernel. `sent` counts the progress.
+    /// were passed to the kernel. `sent` counts the progress, and `pacer` sets the rate.
     /// - Throws: as `read`.
-    func send(from offset: UInt64, over connection: DataConnection, counting sent: TransferCount) async throws(EarshotError) -> Bool
+    func send(
+        from offset: UInt64, over connection: DataConnection, counting sent: TransferCount, at pacer: TransferPacer
+    ) async throws(EarshotError) -> Bool
     /// Checks that the source has not changed, and returns the digest of the whole. Called when everything has been read.
     func finish(_ algorithm: ResourceEnd.DigestAlgorithm) async throws(EarshotError) -> [UInt8]
 }

@@ -40,6 +40,8 @@ struct TransferMover: Sendable {
 final class TransferMoverState: Sendable {
     private let stopping = Mutex<(isStopped: Bool, isKept: Bool)>((false, false))
     private let moved = Mutex<@Sendable () -> UInt64>({ 0 })
+    /// Keeps the job at its rate.
+    let pacer = TransferPacer()
 
     /// Whether the job has to stop.
     var isStopped: Bool { self.stopping.withLock { $0.isStopped } }

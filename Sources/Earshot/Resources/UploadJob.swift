@@ -50,7 +50,7 @@ struct UploadJob: Sendable {
             let sent = TransferCount(offset)
             self.state.counts { sent.value }
             // If the data connection is lost, the receiver decides how to continue.
-            _ = try await content.send(from: offset, over: data, counting: sent)
+            _ = try await content.send(from: offset, over: data, counting: sent, at: self.state.pacer)
             self.report(.dataSent(to: sent.value))
         case .digest(let algorithm): self.report(.digested(try await content.finish(algorithm)))
         }
@@ -63,13 +63,16 @@ struct UploadJob: Sendable {
     ) async throws(EarshotError) -> Bool {
         var offset = start
         while offset < end, !self.state.isStopped {
-            let data = try await content.read(at: offset, count: Int(min(UInt64(WireLimits.chunkData), end - offset)))
+            let wanted = Int(min(UInt64(WireLimits.chunkData), end - offset))
+            guard let room = await self.state.pacer.roomAwaited(for: wanted, until: { self.state.isStopped }) else { break }
+            let data = try await content.read(at: offset, count: room)
             guard !self.state.isStopped else { break }
             guard data.readableBytes > 0 else {
                 throw EarshotError(.sourceChanged, "\(self.row.name) became shorter while it was sent; send it again")
             }
             writes.append(connection.write([.resource(.chunk(ResourceChunk(id: self.row.id, offset: offset, data: data)))]))
             offset += UInt64(data.readableBytes)
+            self.state.pacer.moved(data.readableBytes)
             // A few writes ahead of the kernel keep both disk and network busy, without filling the memory.
             if writes.count >= 4, let oldest = writes.popFirst() {
                 do { try await oldest.get() } catch { return false }

@@ -65,6 +65,11 @@ extension Store {
                 .integer(transfer.isQueued ? 1 : 0), .integer(transfer.isTaken ? 1 : 0),
                 .integer(Self.milliseconds(transfer.expiry.date)), .blob(transfer.id.bytes),
             ])
+        // Replacing the row has removed its limit.
+        guard let limit = transfer.limit, self.hasTransferLimits else { return }
+        try self.database.run(
+            "INSERT OR REPLACE INTO transfer_limits (id, rate) SELECT id, ? FROM transfers WHERE id = ?",
+            [.integer(Int64(clamping: limit)), .blob(transfer.id.bytes)])
     }
 
     /// After a restart, a file that a caller held open is gone like a body. Earlier versions know no other word for it.
@@ -73,15 +78,26 @@ extension Store {
     }
 
     func loadTransfers() throws(SQLiteError) -> [StoredTransfer] {
-        try self.database.query(
+        let limits = try self.loadTransferLimits()
+        return try self.database.query(
             "SELECT id, source, stamp, digest, is_queued, is_taken, expires_at FROM transfers ORDER BY id"
         ) { row throws(SQLiteError) in
             guard let digest = ResourceEnd.DigestAlgorithm(rawValue: UInt8(clamping: row.integer(3))) else {
                 throw SQLiteError.damaged("a transfer's digest")
             }
+            let id: ResourceID = try Self.wireID(row, 0)
             return StoredTransfer(
-                id: try Self.wireID(row, 0), source: try Self.value(row, 1), stamp: row.text(2), digest: digest,
-                isQueued: row.integer(4) != 0, isTaken: row.integer(5) != 0, expiry: WallTime(Self.date(row.integer(6))))
+                id: id, source: try Self.value(row, 1), stamp: row.text(2), digest: digest,
+                isQueued: row.integer(4) != 0, isTaken: row.integer(5) != 0, expiry: WallTime(Self.date(row.integer(6))),
+                limit: limits[id])
         }
+    }
+
+    private func loadTransferLimits() throws(SQLiteError) -> [ResourceID: UInt64] {
+        guard self.hasTransferLimits else { return [:] }
+        let rows = try self.database.query("SELECT id, rate FROM transfer_limits") { row throws(SQLiteError) -> (ResourceID, UInt64) in
+            (try Self.wireID(row, 0), UInt64(clamping: row.integer(1)))
+        }
+        return Dictionary(rows) { first, _ in first }
     }
 }

@@ -33,6 +33,8 @@ package actor Store {
     var notedRunning: Int64?
     /// Whether the table of aliases exists: the disk may have been full at every start since this release.
     let hasAliases: Bool
+    /// Whether the table of transfers' limits exists, for the same reason.
+    let hasTransferLimits: Bool
     private let executor: ThreadExecutor
 
     /// The executor of the store's own thread.
@@ -58,6 +60,7 @@ package actor Store {
             try StoreSchema.migrate(database)
             self.notedRunning = try StoreSchema.addTables(database)
             self.hasAliases = try database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'aliases'") == 1
+            self.hasTransferLimits = try database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'transfer_limits'") == 1
             self.usage = try Self.countUsage(database)
             self.remembered = try Self.countRemembered(database)
             self.receipts = Int(clamping: try database.integer("SELECT count(*) FROM receipts"))

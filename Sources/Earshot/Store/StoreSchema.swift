@@ -134,8 +134,8 @@ enum StoreSchema {
         }
     }
 
-    /// Creates the tables of the running clock and of aliases if they are missing, and reads the clock. They are not part of a migration, so
-    /// an earlier release with the same schema version, which ignores them, can still use the database.
+    /// Creates the tables of the running clock, of aliases and of transfers' limits if they are missing, and reads the clock. They are not
+    /// part of a migration, so an earlier release with the same schema version, which ignores them, can still use the database.
     ///
     /// If the disk is full, a later start creates the table.
     static func addTables(_ database: SQLiteDatabase) throws(StoreOpenError) -> Int64? {
@@ -150,6 +150,10 @@ enum StoreSchema {
                 ) STRICT, WITHOUT ROWID;
                 -- An earlier release removes peers without their aliases.
                 DELETE FROM aliases WHERE peer_id NOT IN (SELECT id FROM peers);
+                -- In bytes per second. A transfer that an earlier release has written again has none.
+                CREATE TABLE IF NOT EXISTS transfer_limits (
+                    id BLOB PRIMARY KEY REFERENCES transfers (id) ON DELETE CASCADE, rate INTEGER NOT NULL
+                ) STRICT, WITHOUT ROWID;
                 """)
             return try database.query("SELECT milliseconds FROM running_time") { row in row.integer(0) }.first
         } catch {

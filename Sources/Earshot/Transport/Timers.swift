@@ -41,7 +41,7 @@ package struct Timers: Sendable {
     }
 
     /// Returns CLOCK_BOOTTIME, which includes time in suspend (clock_gettime(2)).
-    private static func sinceBoot() -> MonotonicInstant {
+    static func sinceBoot() -> MonotonicInstant {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)
         return MonotonicInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))

@@ -7,7 +7,7 @@ struct FileSendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Send files and directories, and wait until the receiver has stored them.",
         usage: """
-            earshot file send PEER PATH... [--to PEER]... [--queue] [--digest DIGEST]
+            earshot file send PEER PATH... [--to PEER]... [--queue] [--digest DIGEST] [--limit RATE]
             earshot file send --group GROUP PATH...
             """,
         discussion: """
@@ -39,6 +39,10 @@ struct FileSendCommand: AsyncParsableCommand {
     var queue = false
     @Option(name: .long, help: "Checksum that the receiver verifies: xxh3 (fast, the default) or sha256.")
     var digest: Digest?
+    @Option(
+        name: .long,
+        help: ArgumentHelp("Maximum rate for each receiver, in bytes per second: 1K to 1024G, such as 10M.", valueName: "rate"))
+    var limit: TransferRate?
     @OptionGroup var options: GlobalOptions
 
     mutating func validate() throws {
@@ -56,7 +60,7 @@ struct FileSendCommand: AsyncParsableCommand {
     }
 
     mutating func run() async throws {
-        let (options, queue) = (self.options, self.queue)
+        let (options, queue, limit) = (self.options, self.queue, self.limit?.bytesPerSecond)
         let digest: ControlAPI.Resource.Digest? =
             switch self.digest {
             case .sha256: .sha256
@@ -74,7 +78,8 @@ struct FileSendCommand: AsyncParsableCommand {
             for (index, source) in sources.enumerated() where failure == nil {
                 let title = sources.count > 1 ? "[\(index + 1)/\(sources.count)] \(source.name)" : source.name
                 let upload = FileUpload(
-                    source: source, recipients: recipients, client: client, title: title, queue: queue, digest: digest)
+                    source: source, recipients: recipients, client: client, title: title, queue: queue, digest: digest,
+                    limit: limit)
                 var sent: [FileUpload.Result] = []
                 do {
                     try await upload.send(daemonCanOpen: canOpen, into: &sent)

@@ -175,8 +175,11 @@ enum Render {
             ("messages", "\(status.counts.unread) unread" + (status.counts.outbox.map { ", \($0) waiting to be sent" } ?? "")),
             ("transfers", "\(status.counts.transfers) running"), ("started", Words.time(status.startedAt)), ("socket", socketPath),
         ]
+        let rates = [("sending", status.local?.sendLimit), ("receiving", status.local?.receiveLimit)]
+        let limited = rates.compactMap { word, rate in rate.map { "\(word) at most \(Words.size($0))/s" } }
+        let limits = limited.isEmpty ? [] : [("limits", limited.joined(separator: ", "))]
         let warning = copies.isEmpty ? [] : [("warning", "also advertised by another machine, at " + copies.joined(separator: ", "))]
-        return (lines + warning).map { name, value in
+        return (lines + limits + warning).map { name, value in
             name + String(repeating: " ", count: 14 - name.count) + value.escapedForDisplay + "\n"
         }.joined()
     }

@@ -23,6 +23,8 @@ struct FileUpload: Sendable {
     let queue: Bool
     /// The digest that the receivers check; `nil` for the default.
     let digest: ControlAPI.Resource.Digest?
+    /// The most bytes per second to each recipient; `nil` for no limit.
+    let limit: UInt64?
 
     /// Sends the source, by path if `daemonCanOpen`, and adds each recipient's result as soon as it is known. Results before an error
     /// remain.
@@ -49,7 +51,7 @@ struct FileUpload: Sendable {
             }
         let request = ControlAPI.ResourceRequest(
             to: peers, group: group, path: path, name: self.source.name, device: self.source.device, inode: self.source.inode,
-            digest: self.digest.map { .known($0) })
+            digest: self.digest.map { .known($0) }, limit: self.limit)
         let rows = TransferRows()
         return try await self.takingBack(rows) {
             // Subscribes first, so that it does not miss the end of a short transfer.
@@ -123,12 +125,12 @@ struct FileUpload: Sendable {
                 try await self.passing {
                     let file = try self.source.openFile()
                     return try await self.client.sendFile(
-                        file.descriptor, to: recipient, name: self.source.name, digest: self.digest, queue: self.queue)
+                        file.descriptor, to: recipient, name: self.source.name, digest: self.digest, limit: self.limit, queue: self.queue)
                 } orBytes: {
                     let (size, bytes, attributes) = try self.content()
                     return try await self.client.sendResource(
                         to: recipient, name: self.source.name, kind: self.source.kind, size: size, content: bytes, digest: self.digest,
-                        queue: self.queue, attributes: attributes
+                        limit: self.limit, queue: self.queue, attributes: attributes
                     ).value
                 }.resources
             }
@@ -165,7 +167,7 @@ struct FileUpload: Sendable {
             let call = Task {
                 defer { teller.finish() }
                 return try await self.client.sendFile(
-                    file.descriptor, to: .peer(recipient), name: self.source.name, digest: self.digest
+                    file.descriptor, to: .peer(recipient), name: self.source.name, digest: self.digest, limit: self.limit
                 ) { teller.yield($0) }
             }
             defer { call.cancel() }
@@ -186,7 +188,7 @@ struct FileUpload: Sendable {
         } _: {
             try await self.client.sendResource(
                 to: .peer(recipient), name: name, kind: self.source.kind, size: size, content: bytes, digest: self.digest,
-                attributes: attributes)
+                limit: self.limit, attributes: attributes)
         }
         guard let resource = answer.value.resources.first else {
             throw ControlError.malformed("the daemon's answer names no resource")

@@ -180,15 +180,16 @@ extension ControlClient {
     }
 
     /// `POST /v1/resources` with the content as the body. Answers when the receiver has the content; with `queue`, or for a group, when the
-    /// daemon has it.
+    /// daemon has it. The transfer moves at most `limit` bytes per second.
     public func sendResource(
         to recipient: ControlAPI.ResourceRecipient, name: String, kind: ControlAPI.Resource.Kind = .file, size: Int64,
         content: AsyncStreamOfBytes,
-        digest: ControlAPI.Resource.Digest? = nil, queue: Bool = false, attributes: ControlAPI.FileAttributes? = nil
+        digest: ControlAPI.Resource.Digest? = nil, limit: UInt64? = nil, queue: Bool = false, attributes: ControlAPI.FileAttributes? = nil
     ) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
         var query = [recipient.query, ("name", name), ("size", "\(size)")]
         if kind != .file { query.append(("kind", kind.rawValue)) }
         if let digest { query.append(("digest", digest.rawValue)) }
+        if let limit { query.append(("limit", "\(limit)")) }
         if queue { query.append(("queue", "true")) }
         if let attributes {
             query.append(("modified", "\(attributes.modified)"))

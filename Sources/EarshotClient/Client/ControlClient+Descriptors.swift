@@ -11,15 +11,16 @@ extension ControlClient {
     /// may be closed when this returns.
     ///
     /// If the connection to the peer is lost, the transfer resumes when the peer returns. If the task is cancelled, or this process ends,
-    /// the transfer is cancelled. `progress` is called with the transfer as it begins and moves.
+    /// the transfer is cancelled. It moves at most `limit` bytes per second. `progress` is called with the transfer as it begins and moves.
     /// - Throws: `problem` with status 411 if the daemon's version does not take descriptors, and with `invalid-parameter` if the descriptor
     ///   did not arrive, because a relay forwards the socket.
     public func sendFile(
         _ descriptor: CInt, to recipient: ControlAPI.ResourceRecipient, name: String, digest: ControlAPI.Resource.Digest? = nil,
-        queue: Bool = false, progress: @escaping @Sendable (ControlAPI.Resource) -> Void = { _ in }
+        limit: UInt64? = nil, queue: Bool = false, progress: @escaping @Sendable (ControlAPI.Resource) -> Void = { _ in }
     ) async throws(ControlError) -> ControlAPI.ResourceList {
         let query = [
-            recipient.query, ("name", name), ("digest", digest?.rawValue), ("queue", queue ? "true" : nil),
+            recipient.query, ("name", name), ("digest", digest?.rawValue), ("limit", limit.map(String.init)),
+            ("queue", queue ? "true" : nil),
         ]
         let path = ControlPath.path(["resources"], query: query)
         let socketPath = self.socketPath

@@ -15,11 +15,15 @@ extension ControlAPI {
         public let quota: UInt64
         /// The share of the file system that received files leave free, 0 to 1.
         public let reserve: Double
+        /// The limit on the rate of all outgoing files, in bytes per second; `nil` for no limit.
+        public let sendLimit: UInt64?
+        /// The limit on the rate of all incoming files, in bytes per second; `nil` for no limit.
+        public let receiveLimit: UInt64?
 
         /// Creates a value from its parts.
         public init(
             instanceName: String?, port: Int, wantedPort: Int, stateDirectory: String, quota: UInt64, reserve: Double,
-            identityCopies: [String]? = nil
+            identityCopies: [String]? = nil, sendLimit: UInt64? = nil, receiveLimit: UInt64? = nil
         ) {
             self._instanceName = ExplicitNull(wrappedValue: instanceName)
             self.identityCopies = identityCopies
@@ -28,6 +32,8 @@ extension ControlAPI {
             self.stateDirectory = stateDirectory
             self.quota = quota
             self.reserve = reserve
+            self.sendLimit = sendLimit
+            self.receiveLimit = receiveLimit
         }
 
         private enum CodingKeys: String, CodingKey {
@@ -37,6 +43,8 @@ extension ControlAPI {
             case wantedPort = "wanted_port"
             case stateDirectory = "state_directory"
             case quota, reserve
+            case sendLimit = "send_limit"
+            case receiveLimit = "receive_limit"
         }
     }
 }

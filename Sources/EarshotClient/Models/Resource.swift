@@ -191,12 +191,14 @@ extension ControlAPI {
         public let queue: Bool?
         /// The digest that the receiver checks; by default XXH3.
         public let digest: Tolerant<Resource.Digest>?
+        /// The most bytes per second of each transfer, 1 KiB to 1 TiB; `nil` for no limit.
+        public let limit: UInt64?
 
         /// Creates a value from its parts.
         public init(
             to: [any PeerReference]? = nil, group: (any GroupReference)? = nil, path: String, name: String? = nil, device: UInt64? = nil,
             inode: UInt64? = nil,
-            queue: Bool? = nil, digest: Tolerant<Resource.Digest>? = nil
+            queue: Bool? = nil, digest: Tolerant<Resource.Digest>? = nil, limit: UInt64? = nil
         ) {
             self.to = to?.map(\.description)
             self.group = group?.description
@@ -206,10 +208,11 @@ extension ControlAPI {
             self.inode = inode
             self.queue = queue
             self.digest = digest
+            self.limit = limit
         }
 
         private enum CodingKeys: String, CodingKey {
-            case to, group, path, name, device, inode, queue, digest
+            case to, group, path, name, device, inode, queue, digest, limit
         }
     }
 }

@@ -53,6 +53,14 @@ struct DownloadStateMachine: Sendable, Hashable {
     private var state = State.idle
     /// Consecutive data connections that were lost without moving a byte.
     private var failures = 0
+    /// Whether its rate allows a data connection.
+    private var takesData = true
+
+    /// Whether it receives over a data connection now.
+    var isReceivingData: Bool { if case .receivingData = self.state { true } else { false } }
+
+    /// Records whether its rate allows a data connection.
+    mutating func takes(data: Bool) { self.takesData = data }
 
     /// Accepts the resource. A directory may have to wait for its turn.
     mutating func take(hasTurn: Bool) -> Action {
@@ -92,7 +100,7 @@ struct DownloadStateMachine: Sendable, Hashable {
     /// Accepts a large remainder over a data connection, and a small one over the control connection. If no data connection is possible,
     /// everything comes over the control connection.
     private mutating func accept(from offset: UInt64, size: UInt64, window: UInt64, hasData: Bool = true) -> Action {
-        if hasData, self.failures < EarshotLimits.dataFailures, size - min(offset, size) >= EarshotLimits.dataThreshold {
+        if hasData, self.takesData, self.failures < EarshotLimits.dataFailures, size - min(offset, size) >= EarshotLimits.dataThreshold {
             self.state = .opening(offset)
             return .accept(from: offset, upTo: offset)
         }
@@ -114,7 +122,7 @@ struct DownloadStateMachine: Sendable, Hashable {
     /// Records whether a data connection was established.
     mutating func dataOpened(_ stands: Bool, size: UInt64, window: UInt64) -> Action {
         guard case .opening(let offset) = self.state else { return .wait }
-        guard stands else { return self.accept(from: offset, size: size, window: window, hasData: false) }
+        guard stands, self.takesData else { return self.accept(from: offset, size: size, window: window, hasData: false) }
         self.state = .receivingData(offset)
         return .receiveData
     }

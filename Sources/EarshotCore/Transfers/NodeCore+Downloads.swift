@@ -73,8 +73,14 @@ extension NodeCore {
         guard let download = self.transfers[id], download.isMoving, let link = download.link else { return }
         let row = download.row
         let isShared = self.transfers.count(of: row.peerID, .openIncoming) > 1
-        let window = isShared ? EarshotLimits.sharedResourceWindow : EarshotLimits.resourceWindow
-        let action = self.transfers.change(id) { $0.stepDownload { event(&$0, row.size, window) } }
+        let rate = self.receiveRate(of: download)
+        let window = Self.window(isShared ? EarshotLimits.sharedResourceWindow : EarshotLimits.resourceWindow, at: rate)
+        let action = self.transfers.change(id) { transfer in
+            transfer.stepDownload { download in
+                download.takes(data: Self.takesData(at: rate))
+                return event(&download, row.size, window)
+            }
+        }
         switch action {
         case .wait?, nil: break
         case .resume?: self.emit(.transfer(id, .resume(row, self.share(of: row.peerID), download.attributes)))

@@ -37,6 +37,7 @@ extension NodeCore {
     mutating func limit(_ id: ResourceID, to limit: TransferRecord.Limit?) {
         self.deadlines.cancel(.transfer(id))
         self.transfers.change(id) { $0.waits(for: limit) }
+        self.paceTransfers()
         guard let limit, let transfer = self.transfers[id], transfer.isOpen else { return }
         let reading: Duration = .seconds(Int64(clamping: transfer.row.size / EarshotLimits.resourceDoneRate))
         let time: Duration =

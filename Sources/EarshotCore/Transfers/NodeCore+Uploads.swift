@@ -47,7 +47,7 @@ extension NodeCore {
             }
         let stored = StoredTransfer(
             id: draft.id, source: draft.source, stamp: draft.stamp, digest: algorithm, isQueued: draft.isQueued,
-            expiry: self.now.running + patience)
+            expiry: self.now.running + patience, limit: draft.limit)
         return TransferRecord(row: row, stored: stored, attributes: draft.attributes, caller: caller)
     }
 

@@ -81,6 +81,9 @@ struct ReceptionStateMachine: Sendable, Equatable {
         }
     }
 
+    /// Whether the mover verifies the content, after it has written the last bytes.
+    var isSettling: Bool { self.state == .settling }
+
     /// Whether the disk is busy with the content before it has a place. If the transfer ends now, that has to be undone.
     var isWithDisk: Bool {
         switch self.state {

@@ -37,10 +37,12 @@ package struct StoredTransfer: Sendable, Hashable, Identifiable {
     package var isTaken: Bool
     /// When a transfer that does not resume expires. After its end: when the peer need no longer be told.
     package var expiry: WallTime
+    /// The most bytes per second of an outgoing transfer; `nil` for no limit.
+    package let limit: UInt64?
 
     package init(
         id: ResourceID, source: Source, stamp: String = "", digest: ResourceEnd.DigestAlgorithm = .xxh3, isQueued: Bool = false,
-        isTaken: Bool = false, expiry: WallTime
+        isTaken: Bool = false, expiry: WallTime, limit: UInt64? = nil
     ) {
         self.id = id
         self.source = source
@@ -49,6 +51,7 @@ package struct StoredTransfer: Sendable, Hashable, Identifiable {
         self.isQueued = isQueued
         self.isTaken = isTaken
         self.expiry = expiry
+        self.limit = limit
     }
 
     /// Whether the transfer can resume from where it was interrupted.

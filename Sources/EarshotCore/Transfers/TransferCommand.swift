@@ -35,11 +35,13 @@ package struct ResourceDraft: Sendable, Hashable {
     package let isQueued: Bool
     /// The attributes that the caller gives for a body. A source on disk supplies its own when it is opened.
     package let attributes: FileAttributes?
+    /// The most bytes per second; `nil` for no limit.
+    package let limit: UInt64?
 
     package init(
         id: ResourceID, to conversation: Conversation, shareID: ShareID? = nil, name: String, kind: Resource.Kind, size: UInt64,
         path: String? = nil, source: StoredTransfer.Source, stamp: String = "", digest: Resource.Digest = .xxh3, isQueued: Bool = false,
-        attributes: FileAttributes? = nil
+        attributes: FileAttributes? = nil, limit: UInt64? = nil
     ) {
         self.id = id
         self.conversation = conversation
@@ -53,6 +55,7 @@ package struct ResourceDraft: Sendable, Hashable {
         self.digest = digest
         self.isQueued = isQueued
         self.attributes = attributes
+        self.limit = limit
     }
 }
 
@@ -88,6 +91,8 @@ package enum TransferCommand: Sendable, Equatable {
     case removeContent(for: CallID?)
 
     // Both directions
+    /// Move at most so many bytes per second from now on; `nil` for no limit.
+    case pace(UInt64?)
     /// Report the progress.
     case look
     /// Stop, and report that. A download keeps its content or discards it.

@@ -29,11 +29,23 @@ extension TransferRecord: PeerTableRow {
         static let readyInTime = Facets(rawValue: 1 << 12)
         /// Incoming, offered again; waits until fewer are in progress.
         static let offeredAgain = Facets(rawValue: 1 << 13)
+        /// Moves bytes: shares the limit on the bandwidth of its direction.
+        static let activeIncoming = Facets(rawValue: 1 << 14)
+        static let activeOutgoing = Facets(rawValue: 1 << 15)
     }
 
     static var finished: Facets { .finished }
 
     var peerID: PeerID { self.row.peerID }
+
+    /// Whether its mover moves bytes. The last bytes of an incoming one may still wait for their rate while it settles.
+    var isActive: Bool {
+        guard self.isMoving, self.hasMover else { return false }
+        return switch self.limit {
+        case .movement: true
+        case .reach, .answer, .decision, .comparison, .done, .absence, nil: self.reception.isSettling
+        }
+    }
 
     var facets: Facets {
         let isIncoming = self.row.direction == .incoming
@@ -46,6 +58,7 @@ extension TransferRecord: PeerTableRow {
         if self.isUntold { facets.insert(.untold) }
         if !isIncoming, self.isOpen, self.stored?.isQueued == true, self.row.group == nil { facets.insert(.queued) }
         if !self.isOpen, !self.hasContent, self.isAtRest { facets.insert(.finished) }
+        if self.isActive { facets.insert(isIncoming ? .activeIncoming : .activeOutgoing) }
         if isIncoming, self.isOpen, self.isAtRest, self.pendingOffer != nil { facets.insert(.offeredAgain) }
         if !isIncoming, self.isOpen, !self.hasMover, self.link == nil, self.stored != nil {
             facets.formUnion(self.limit == nil ? .ready : [.ready, .readyInTime])

@@ -56,6 +56,8 @@ struct TransferRecord: Sendable {
     private(set) var accepted: ResourceAccept?
     /// The limit that its deadline applies to.
     private(set) var limit: Limit?
+    /// The rate of its mover, in bytes per second; `nil` for no limit.
+    private(set) var rate: UInt64?
     /// Whether the peer has ended it, and need not be told.
     private(set) var isEndedByPeer = false
     /// The commit that removes its row. A resource that is offered again meanwhile has another record, and stays.
@@ -143,6 +145,7 @@ struct TransferRecord: Sendable {
         self.upload = UploadStateMachine()
         self.download = DownloadStateMachine()
         self.accepted = nil
+        self.rate = nil
         self.unrecordedSince = now
         self.lastMoved = now
     }
@@ -170,6 +173,9 @@ struct TransferRecord: Sendable {
         self.hasMover = false
         self.reception.moverStopped()
     }
+
+    /// Records the rate that its mover is told.
+    mutating func paced(at rate: UInt64?) { self.rate = rate }
 
     /// Records that its sender is no longer charged.
     mutating func discharged() { self.hold = nil }

@@ -12,6 +12,10 @@ struct TransferTable: Sendable {
     /// The transfers of each share, in the order of the requests.
     private var shares: OrderedDictionary<ShareID, OrderedSet<ResourceID>> = [:]
     private var commits: [CommitID: TransferCommit] = [:]
+    /// Whether a transfer has become active or inactive since the limits on bandwidth were divided.
+    private var hasActivityChanged = false
+    /// Whether any transfer has had a limit of its own.
+    private(set) var hasLimits = false
 
     subscript(id: ResourceID) -> TransferRecord? { self.records[id] }
 
@@ -28,6 +32,7 @@ struct TransferTable: Sendable {
 
     mutating func put(_ record: TransferRecord) {
         self.records[record.row.id] = record
+        if record.stored?.limit != nil { self.hasLimits = true }
         if let share = record.row.shareID { self.shares[share, default: []].append(record.row.id) }
     }
 
@@ -43,9 +48,17 @@ struct TransferTable: Sendable {
     @discardableResult
     mutating func change<Result>(_ id: ResourceID, _ body: (inout TransferRecord) -> Result) -> Result? {
         guard var record = self.records[id] else { return nil }
+        let wasActive = record.isActive
         let result = body(&record)
+        if record.isActive != wasActive { self.hasActivityChanged = true }
         self.records[id] = record
         return result
+    }
+
+    /// Returns whether a transfer has become active or inactive since the last call.
+    mutating func takeActivityChange() -> Bool {
+        defer { self.hasActivityChanged = false }
+        return self.hasActivityChanged
     }
 
     /// Returns the finished transfer that is no longer to be listed, after one of that peer's has ended.

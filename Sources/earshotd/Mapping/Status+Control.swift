@@ -17,7 +17,7 @@ extension ControlAPI.Status {
             local: ControlAPI.Local(
                 instanceName: status.instanceName, port: Int(status.port), wantedPort: Int(status.wantedPort),
                 stateDirectory: status.stateDirectory ?? "", quota: status.quota, reserve: status.reserve,
-                identityCopies: status.identityCopies))
+                identityCopies: status.identityCopies, sendLimit: status.sendLimit, receiveLimit: status.receiveLimit))
     }
 }
 

@@ -81,7 +81,7 @@ struct ResourcesRoutes: Sendable {
             throw APIProblem(.invalidParameter, "`path` is an absolute path")
         }
         let digest = try Self.digest(body.digest?.rawValue)
-        let (node, queue) = (self.api.node, body.queue == true)
+        let (node, queue, limit) = (self.api.node, body.queue == true, body.limit)
         guard (body.device == nil) == (body.inode == nil) else {
             throw APIProblem(.invalidParameter, "`device` and `inode` name a file together; give both or neither")
         }
@@ -89,9 +89,11 @@ struct ResourcesRoutes: Sendable {
         let resources: [Resource] =
             switch recipients {
             case .peers(let peers):
-                try await node.sendResource(to: peers, path: body.path, of: file, name: body.name, digest: digest, queue: queue)
+                try await node.sendResource(
+                    to: peers, path: body.path, of: file, name: body.name, digest: digest, limit: limit, queue: queue)
             case .group(let group):
-                try await node.sendResource(toGroup: group, path: body.path, of: file, name: body.name, digest: digest, queue: queue)
+                try await node.sendResource(
+                    toGroup: group, path: body.path, of: file, name: body.name, digest: digest, limit: limit, queue: queue)
             }
         return try Self.list(resources, status: .accepted)
     }
@@ -129,6 +131,7 @@ struct ResourcesRoutes: Sendable {
         let kind: Resource.Kind
         let queue: Bool
         let digest: Resource.Digest
+        let limit: UInt64?
 
         init(_ query: Query) throws {
             let named = query.all("to")
@@ -146,6 +149,7 @@ struct ResourcesRoutes: Sendable {
             self.kind = kind
             self.queue = try query.flag("queue")
             self.digest = try ResourcesRoutes.digest(try query.text("digest"))
+            self.limit = try query.number("limit", WireLimits.transferRate)
         }
     }
 
@@ -166,20 +170,25 @@ struct ResourcesRoutes: Sendable {
             guard attributes == nil || parameters.kind == .file else {
                 throw APIProblem(.invalidParameter, "'modified' in the query is of a file; a directory's tree has the times of its entries")
             }
-            let (name, kind, digest, queue) = (parameters.name, parameters.kind, parameters.digest, parameters.queue)
+            let (name, kind, digest, limit, queue) = (
+                parameters.name, parameters.kind, parameters.digest, parameters.limit, parameters.queue
+            )
             let resources = try await ClientPresence.required(on: context.channel) {
                 let node = self.api.node
                 switch parameters.recipients {
                 case .group(let group):
                     return try await node.sendResource(
-                        toGroup: group, name: name, kind: kind, size: size, digest: digest, attributes: attributes, queue: queue,
+                        toGroup: group, name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: attributes,
+                        queue: queue,
                         body: request.body)
                 case .peers(let peers):
                     return queue
                         ? try await node.queueResource(
-                            to: peers, name: name, kind: kind, size: size, digest: digest, attributes: attributes, body: request.body)
+                            to: peers, name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: attributes,
+                            body: request.body)
                         : try await node.sendResource(
-                            to: peers, name: name, kind: kind, size: size, digest: digest, attributes: attributes, body: request.body)
+                            to: peers, name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: attributes,
+                            body: request.body)
                 }
             }
             // The daemon has stored the file, but the receivers do not have it yet.
@@ -201,17 +210,19 @@ struct ResourcesRoutes: Sendable {
         guard parameters.kind == .file else {
             throw APIProblem(.invalidParameter, "only a file can be passed as a descriptor; send a directory as a body")
         }
-        let (node, digest, queue) = (self.api.node, parameters.digest, parameters.queue)
+        let (node, digest, limit, queue) = (self.api.node, parameters.digest, parameters.limit, parameters.queue)
         try await DescriptorConnection.receive(context, subject: parameters.name, for: .reading) { file, connection in
             let held = HeldFile(file, name: parameters.name)
             let resources: [Resource]
             switch parameters.recipients {
-            case .group(let group): resources = try await node.sendResource(toGroup: group, file: held, digest: digest, queue: queue)
-            case .peers(let peers) where queue: resources = try await node.queueResource(to: peers, file: held, digest: digest)
+            case .group(let group):
+                resources = try await node.sendResource(toGroup: group, file: held, digest: digest, limit: limit, queue: queue)
+            case .peers(let peers) where queue:
+                resources = try await node.queueResource(to: peers, file: held, digest: digest, limit: limit)
             case .peers(let peers):
                 let id = ResourceID.random()
                 resources = try await Self.telling(of: id, node, connection) {
-                    try await node.sendResource(to: peers, file: held, as: id, digest: digest) { row in
+                    try await node.sendResource(to: peers, file: held, as: id, digest: digest, limit: limit) { row in
                         try? await connection.tell(ControlAPI.DescriptorLine(resource: ControlAPI.Resource(row)))
                     }
                 }

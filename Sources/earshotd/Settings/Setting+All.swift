@@ -138,6 +138,14 @@ extension Setting {
                 cannot be larger than that.
                 """),
         Setting("resources.reserve", \.node.reserve, .percentage(), default: "5%", "Part of the file system to leave free."),
+        Setting(
+            "resources.send_limit", \.node.sendLimit, .rate(), default: "0",
+            "Maximum rate of all files that are sent, in bytes per second, such as 10M; 0 means no limit.",
+            details: "The files that are being sent share the rate evenly. Messages and streams are not limited."),
+        Setting(
+            "resources.receive_limit", \.node.receiveLimit, .rate(), default: "0",
+            "Maximum rate of all files that are received, in bytes per second, such as 10M; 0 means no limit.",
+            details: "The files that are being received share the rate evenly. Messages and streams are not limited."),
     ]
 
     private static let control = [

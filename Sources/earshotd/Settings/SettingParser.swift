@@ -1,4 +1,5 @@
 internal import Earshot
+internal import EarshotSafety
 internal import EarshotWire
 
 /// Parses the text of a setting.
@@ -31,15 +32,23 @@ struct SettingParser<Value>: Sendable {
     /// A size in bytes: a number, optionally with `K`, `M` or `G` (powers of 1024).
     static func size() -> Self where Value == UInt64 {
         Self { value throws(SettingsError) in
-            let units: [String: UInt64] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
-            // Compared as text, because the upper case of one letter may be two letters.
-            let unit = value.text.last.flatMap { units[$0.uppercased()] }
-            let digits = unit == nil ? value.text[...] : value.text.dropLast()
-            guard let number = self.digits(digits[...]), number > 0 else { throw value.error("a size such as 512K, 256M or 20G") }
-            let (bytes, overflow) = number.multipliedReportingOverflow(by: unit ?? 1)
-            // Offsets into files are signed in the kernel.
-            guard !overflow, bytes <= UInt64(Int64.max) else { throw value.error("a size below 8589934592G") }
-            return bytes
+            switch SizeText(value.text) {
+            case .bytes(0), .malformed: throw value.error("a size such as 512K, 256M or 20G")
+            case .bytes(let bytes): return bytes
+            case .tooLarge: throw value.error("a size below 8589934592G")
+            }
+        }
+    }
+
+    /// A rate of transfers in bytes per second, written like a size; 0 is no limit.
+    static func rate() -> Self where Value == UInt64? {
+        Self { value throws(SettingsError) in
+            switch SizeText(value.text) {
+            case .bytes(0): return nil
+            case .bytes(let rate) where WireLimits.transferRate.contains(rate): return rate
+            case .bytes, .tooLarge, .malformed:
+                throw value.error("a rate such as 512K or 10M, in bytes per second from 1K to 1024G, or 0 for no limit")
+            }
         }
     }
 

@@ -172,7 +172,8 @@ struct GeneratedModels: GeneratedValues {
             name: try self.displayName(), id: self.peerID(), serviceType: try self.serviceType(),
             encryption: self.word(EncryptionPreference.self), addresses: self.list { $0.text() },
             port: UInt16(self.number(below: 65_536)), wantedPort: UInt16(self.number(below: 65_536)), stateDirectory: self.words(),
-            quota: self.size(), reserve: self.element([0, 0.05, 1, Double(self.count()) / 10_000]), discovery: self.discovery(),
+            quota: self.size(), reserve: self.element([0, 0.05, 1, Double(self.count()) / 10_000]), sendLimit: self.optional { $0.size() },
+            receiveLimit: self.optional { $0.size() }, discovery: self.discovery(),
             instanceName: self.words(), identityCopies: self.list { $0.text() }, startedAt: self.time().date, counts: self.counts())
     }
 

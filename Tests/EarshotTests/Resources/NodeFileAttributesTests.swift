@@ -59,12 +59,14 @@ import Testing
         try await eventually("it arrives") { try await alice.node.resource(row.id).state == .completed }
         try Self.expect(place.path + "/run.sh", mode: 0o755)
         let sent = try await alice.node.sendResource(
-            to: [name], name: "body", kind: .file, size: Self.size, digest: .sha256, attributes: Self.attributes, body: Self.body())
+            to: [name], name: "body", kind: .file, size: Self.size, digest: .sha256, limit: nil, attributes: Self.attributes,
+            body: Self.body())
         #expect(sent.first?.state == .completed)
         try Self.expect(place.path + "/body", mode: 0o755)
         let queued = try #require(
             try await alice.node.queueResource(
-                to: [name], name: "queued", kind: .file, size: Self.size, digest: .xxh3, attributes: Self.attributes, body: Self.body()
+                to: [name], name: "queued", kind: .file, size: Self.size, digest: .xxh3, limit: nil, attributes: Self.attributes,
+                body: Self.body()
             ).first)
         try await eventually("it arrives") { try await alice.node.resource(queued.id).state == .completed }
         try Self.expect(place.path + "/queued", mode: 0o755)

@@ -35,7 +35,7 @@ import Testing
         let id = ResourceID.random()
         let call = Task {
             try await alice.node.sendResource(
-                to: [raw.id.description], file: HeldFile(file, name: "source"), as: id, digest: .xxh3
+                to: [raw.id.description], file: HeldFile(file, name: "source"), as: id, digest: .xxh3, limit: nil
             ) { row in #expect(row.id == id && row.size == 10) }
         }
         try await self.offered(raw, id)

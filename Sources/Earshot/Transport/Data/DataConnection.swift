@@ -220,6 +220,9 @@ package final class DataConnection: Sendable {
 
     // MARK: End
 
+    /// Whether ``close()`` was called. The kernel may still have bytes of the connection for its reader.
+    var isClosed: Bool { self.link.withLock { if case .closed = $0 { true } else { false } } }
+
     /// Ends the connection immediately, from any thread. Current calls throw. A second call has no effect.
     package func close() {
         let link = self.link.withLock { link in
