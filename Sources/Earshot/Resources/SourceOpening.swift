@@ -1,4 +1,5 @@
 package import EarshotSafety
+internal import EarshotWaiting
 internal import Synchronization
 
 /// Opens sources, each on a temporary thread. Walking a large directory takes a while, and a path on a server that is gone may block
@@ -11,6 +12,9 @@ final class SourceOpening: Sendable {
     static let limit = 64
     /// The maximum number of these for one path.
     static let pathLimit = 4
+    /// The maximum number of files that callers hold open and that are examined at once. A hostile caller can pass many files whose server does
+    /// not answer. The other openings are left for paths.
+    static let heldLimit = 32
 
     /// An opened source.
     struct Opened: Sendable {
@@ -25,17 +29,21 @@ final class SourceOpening: Sendable {
         case path(String)
         /// A file that is open already, and is examined.
         case file(HeldFile)
+
+        var isHeld: Bool { if case .file = self { true } else { false } }
     }
 
     /// A place and its waiting caller.
     private struct Request: Sendable {
         let place: Place
-        let answer: CheckedContinuation<Result<Opened, EarshotError>, Never>
+        let answer: OneShot<Result<Opened, EarshotError>>
     }
 
     private struct State {
         /// The number of paths that are being opened.
         var count = 0
+        /// The number of these that are files of callers.
+        var held = 0
         /// The number of threads by place. No entry is 0.
         var counts: [Place: Int] = [:]
         /// Waiting requests, in order.
@@ -54,6 +62,7 @@ final class SourceOpening: Sendable {
         /// Ends a request. Returns the waiting request that starts instead; there is never room for two.
         mutating func end(_ place: Place) -> Request? {
             self.count -= 1
+            if place.isHeld { self.held -= 1 }
             let left = (self.counts[place] ?? 1) - 1
             self.counts[place] = left > 0 ? left : nil
             guard let index = self.waiting.firstIndex(where: { self.hasRoom(for: $0.place) }) else { return nil }
@@ -63,11 +72,13 @@ final class SourceOpening: Sendable {
         }
 
         private func hasRoom(for place: Place) -> Bool {
-            self.count < SourceOpening.limit && self.counts[place, default: 0] < SourceOpening.pathLimit
+            guard self.count < SourceOpening.limit, self.counts[place, default: 0] < SourceOpening.pathLimit else { return false }
+            return !place.isHeld || self.held < SourceOpening.heldLimit
         }
 
         private mutating func take(_ place: Place) {
             self.count += 1
+            if place.isHeld { self.held += 1 }
             self.counts[place, default: 0] += 1
         }
     }
@@ -86,11 +97,16 @@ final class SourceOpening: Sendable {
     /// - Throws: `invalid-source` if it is neither or cannot be read; `name-rejected`; as `TreeSource`; `unavailable` without a thread.
     static func open(_ place: Place) async throws(EarshotError) -> Opened { try await Self.shared.open(place) }
 
-    /// Opens a place with `look`.
+    /// Opens a place with `look`. If the caller's task is cancelled, the caller does not wait for a thread that hangs.
+    /// - Throws: as ``open(_:)``; `cancelled`.
     func open(_ place: Place) async throws(EarshotError) -> Opened {
-        let result = await withCheckedContinuation { (answer: CheckedContinuation<Result<Opened, EarshotError>, Never>) in
-            let request = Request(place: place, answer: answer)
-            if self.state.withLock({ $0.begin(request) }) { self.start(request) }
+        let request = Request(place: place, answer: OneShot())
+        if self.state.withLock({ $0.begin(request) }) { self.start(request) }
+        let result = await withTaskCancellationHandler {
+            await request.answer.value()
+        } onCancel: {
+            self.state.withLock { state in state.waiting.removeAll { $0.answer === request.answer } }
+            request.answer.settle(.failure(EarshotError(.cancelled, "its caller has left")))
         }
         return try result.get()
     }
@@ -108,7 +124,7 @@ final class SourceOpening: Sendable {
                 return
             } catch {
                 next = self.state.withLock { $0.end(request.place) }
-                request.answer.resume(returning: .failure(error))
+                request.answer.settle(.failure(error))
             }
         }
     }
@@ -119,7 +135,7 @@ final class SourceOpening: Sendable {
         while let request = next {
             let result = Result { () throws(EarshotError) in try self.look(request.place) }
             next = self.state.withLock { $0.end(request.place) }
-            request.answer.resume(returning: result)
+            request.answer.settle(result)
         }
     }
 

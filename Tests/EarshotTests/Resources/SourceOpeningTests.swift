@@ -1,3 +1,4 @@
+import EarshotSafety
 import EarshotWire
 import Foundation
 import NIOCore
@@ -12,6 +13,7 @@ import Testing
         private struct Waiting: Sendable {
             var now = 0
             var most = 0
+            var all = 0
         }
 
         private let gate = DispatchSemaphore(value: 0)
@@ -22,9 +24,13 @@ import Testing
         /// The maximum number of requests that waited at once.
         var most: Int { self.waiting.value.most }
 
+        /// The number of all requests.
+        var all: Int { self.waiting.value.all }
+
         func wait() {
             self.waiting.withLock { waiting in
                 waiting.now += 1
+                waiting.all += 1
                 waiting.most = max(waiting.most, waiting.now)
             }
             self.gate.wait()
@@ -39,7 +45,10 @@ import Testing
     /// Creates an opener that fails, and that asks the server for paths beginning with `silent`.
     private func opening(_ server: Server) -> SourceOpening {
         SourceOpening { (place: SourceOpening.Place) throws(EarshotError) -> SourceOpening.Opened in
-            guard case .path(let path) = place else { throw EarshotError(.invalidSource, "no file") }
+            guard case .path(let path) = place else {
+                server.wait()
+                throw EarshotError(.invalidSource, "no file")
+            }
             if path.hasPrefix("silent") { server.wait() }
             throw EarshotError(.invalidSource, "no \(path)")
         }
@@ -91,6 +100,36 @@ import Testing
         for (path, task) in zip(paths, asked) { #expect(await task.value == "no \(path)") }
         #expect(server.most == SourceOpening.limit)
         // All of them have ended.
+        #expect(await Self.message(opening, "other") == "no other")
+    }
+
+    /// Callers pass files of a server that does not answer, for example of FUSE. Paths are opened meanwhile.
+    @Test func openFilesThatHangLeaveRoomForPaths() async throws {
+        let server = Server()
+        let opening = self.opening(server)
+        let asked = (0..<2 * SourceOpening.limit).map { _ in
+            let file = HeldFile(OpenFile(descriptor: open("/dev/null", O_RDONLY | O_CLOEXEC), subject: "file"), name: "file")
+            return Task { await #expect(throws: EarshotError.self) { _ = try await opening.open(.file(file)) } }
+        }
+        try await eventually("as many as may be are being examined") { server.now == SourceOpening.heldLimit }
+        #expect(await Self.message(opening, "other") == "no other")
+        #expect(server.now == SourceOpening.heldLimit)
+        server.answer(asked.count)
+        for task in asked { _ = await task.value }
+        #expect(server.most == SourceOpening.heldLimit)
+    }
+
+    /// A caller that leaves waits neither for a thread that hangs nor for its turn, and its request is not carried out later.
+    @Test func aCallerThatLeavesDoesNotWait() async throws {
+        let server = Server()
+        let opening = self.opening(server)
+        let asked = (0..<SourceOpening.pathLimit + 1).map { _ in Task { await Self.message(opening, "silent") } }
+        try await eventually("as many of one path as may be are being opened") { server.now == SourceOpening.pathLimit }
+        for task in asked { task.cancel() }
+        for task in asked { #expect(await task.value == "its caller has left") }
+        server.answer(SourceOpening.pathLimit)
+        try await eventually("the threads have ended") { server.now == 0 }
+        #expect(server.all == SourceOpening.pathLimit)
         #expect(await Self.message(opening, "other") == "no other")
     }
 
