@@ -241,6 +241,33 @@ import Testing
         }
     }
 
+    /// A file becomes shorter while it is sent, over the control connection and over a data connection. The receiver keeps nothing of it.
+    @Test(arguments: [EncryptionPreference.none, .required], [1 << 20, 5 << 20])
+    func aFileThatIsTruncatedWhileItIsSent(encryption: EncryptionPreference, size: Int) async throws {
+        try await APIServer.pair(encryption: encryption) { alice, bob in
+            try await alice.agree(with: bob)
+            let path = try Self.file(alice.place, [UInt8](repeating: 1, count: size))
+            try await Self.opened(path) { descriptor in
+                try await ControlClient.with(socketPath: alice.path) { client in
+                    // So slow that the change comes in the middle.
+                    async let sending = client.sendFile(descriptor, to: .peer("bob"), name: "file", limit: 64 * 1024)
+                    while await bob.node.resources().first?.transferred ?? 0 == 0 { try await Task.sleep(for: .milliseconds(5)) }
+                    #expect(truncate(path, 1) == 0)
+                    do {
+                        _ = try await sending
+                        Issue.record("a part of the file counts as the whole")
+                    } catch ControlError.problem(let problem) {
+                        #expect(problem.code == .known(.sourceChanged))
+                    }
+                }
+            }
+            while await bob.node.resources().first?.state.isFinal != true { try await Task.sleep(for: .milliseconds(5)) }
+            let row = try #require(await bob.node.resources().first)
+            #expect(row.state == .cancelled || row.state == .failed, "\(row)")
+            await #expect(throws: EarshotError.self) { try await bob.node.resourceContent(row.id) }
+        }
+    }
+
     /// Callers that ask and send nothing, more than have places. Each is answered at once or refused, and those that were answered are
     /// told in the end. Ordinary calls are answered meanwhile.
     @Test func silentCallersTakeTheirPlacesOnly() async throws {
