@@ -293,9 +293,17 @@ def python(scene):
 
     until("the program hears of a message", hears)
     running.interrupt()
-    program = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
-    (scene.home("alice") / "pass.py").write_text(program.replace("/run/earshot/earshot.sock", path))
+    passing, streaming = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1:]
+    (scene.home("alice") / "pass.py").write_text(passing.replace("/run/earshot/earshot.sock", path))
     scene.run("alice", "python3 pass.py", says="'state': 'completed'")
+    for name in ("alice", "bob"):
+        program = streaming.replace("/run/earshot/earshot.sock", scene.environment(name)["S"])
+        (scene.home(name) / "stream.py").write_text(program)
+    taking = scene.begin("bob", "python3 stream.py backup > streamed")
+    scene.run("alice", "tar c photos | tee sent | python3 stream.py bob backup")
+    taking.ends()
+    if (scene.home("bob") / "streamed").read_bytes() != (scene.home("alice") / "sent").read_bytes():
+        raise Failed("the stream is not what was sent")
 
 
 def settings(scene):
