@@ -64,16 +64,21 @@ package struct ConnectionStateMachine: Sendable {
     private var streams: StreamOrder
     /// Whether both hellos announce groups.
     private let knowsGroups: Bool
+    /// Whether both hellos announce replies.
+    private let takesReplies: Bool
 
     /// Creates a machine for one connection. `reroutesStreams`: whether both hellos carry ``HelloExtension/streamReroute``. `knowsGroups`:
     /// whether both carry ``HelloExtension/groups``. `takesAttributes`: whether both carry ``HelloExtension/fileAttributes``.
+    /// `takesReplies`: whether both carry ``HelloExtension/replies``.
     package init(
-        localID: PeerID, peerID: PeerID, reroutesStreams: Bool = true, knowsGroups: Bool = true, takesAttributes: Bool = true
+        localID: PeerID, peerID: PeerID, reroutesStreams: Bool = true, knowsGroups: Bool = true, takesAttributes: Bool = true,
+        takesReplies: Bool = true
     ) {
         self.invitations = InvitationOrder(isLower: localID < peerID)
         self.transfers = TransferOrder(takesAttributes: takesAttributes)
         self.streams = StreamOrder(reroutesStreams: reroutesStreams)
         self.knowsGroups = knowsGroups
+        self.takesReplies = takesReplies
     }
 
     /// The number of open transfers of each direction.
@@ -141,6 +146,9 @@ package struct ConnectionStateMachine: Sendable {
     }
 
     private mutating func received(_ message: MessageFrame) -> ReceivedAction {
+        guard message.inReplyTo == nil || self.takesReplies else {
+            return .violation(.outOfOrder(.message, why: "the two hellos do not both know replies"))
+        }
         switch message.mode {
         case .unreliable: return .deliver
         case .resumed:
@@ -179,7 +187,8 @@ package struct ConnectionStateMachine: Sendable {
         case .invite(let invite): return self.invitations.sent(invite)
         case .inviteAnswer(let answer): return self.invitations.sent(answer)
         case .inviteWithdraw(let withdraw): return self.invitations.sent(withdraw)
-        case .sessionResume, .message, .messageReceipts, .dataTicket, .dataUnavailable, .verification: return .send
+        case .sessionResume, .messageReceipts, .dataTicket, .dataUnavailable, .verification: return .send
+        case .message(let message): return message.inReplyTo == nil || self.takesReplies ? .send : .drop
         case .sessionEnd(let session):
             self.end(session)
             return .send

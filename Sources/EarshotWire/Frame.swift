@@ -182,6 +182,9 @@ package struct InviteWithdraw: Sendable, Hashable {
 }
 
 package struct MessageFrame: Sendable, Hashable {
+    /// Added to the mode on the wire if the frame has the field ``inReplyTo``.
+    static let replyFlag: UInt8 = 0x80
+
     package enum Mode: UInt8, Sendable, Hashable {
         case reliable = 1
         case unreliable = 2
@@ -196,16 +199,20 @@ package struct MessageFrame: Sendable, Hashable {
     package var sequence: UInt64
     /// Milliseconds since 1970-01-01T00:00:00Z by the sender's clock.
     package var sentAtMilliseconds: Int64
+    /// The message to which this one replies, as its sender says. Sent only if both hellos carry ``HelloExtension/replies``.
+    package var inReplyTo: MessageID?
     package var contentType: String
     package var body: ByteBuffer
     package init(
-        session: SessionID, id: MessageID, mode: Mode, sequence: UInt64, sentAtMilliseconds: Int64, contentType: String, body: ByteBuffer
+        session: SessionID, id: MessageID, mode: Mode, sequence: UInt64, sentAtMilliseconds: Int64, inReplyTo: MessageID? = nil,
+        contentType: String, body: ByteBuffer
     ) {
         self.session = session
         self.id = id
         self.mode = mode
         self.sequence = sequence
         self.sentAtMilliseconds = sentAtMilliseconds
+        self.inReplyTo = inReplyTo
         self.contentType = contentType
         self.body = body
     }

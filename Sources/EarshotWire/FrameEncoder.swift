@@ -120,9 +120,10 @@ package enum FrameEncoder {
         guard MessageFrame.isContentType(message.contentType) else { throw writer.malformed("content_type") }
         writer.identifier(message.session)
         writer.identifier(message.id)
-        writer.integer(message.mode.rawValue)
+        writer.integer(message.mode.rawValue | (message.inReplyTo == nil ? 0 : MessageFrame.replyFlag))
         writer.integer(message.sequence)
         writer.integer(message.sentAtMilliseconds)
+        if let inReplyTo = message.inReplyTo { writer.identifier(inReplyTo) }
         try writer.text("content_type", message.contentType, as: UInt8.self, in: 1...WireLimits.contentType)
         try writer.length("body", message.body.readableBytes, as: UInt32.self, in: 0...WireLimits.messageBody)
         return message.body

@@ -140,16 +140,18 @@ package enum FrameParser {
     private static func message(from reader: inout PayloadReader) throws(WireError) -> MessageFrame {
         let session: SessionID = try reader.identifier("session")
         let id: MessageID = try reader.identifier("message")
-        let mode: MessageFrame.Mode = try reader.choice("mode")
+        let flagged: UInt8 = try reader.integer("mode")
+        guard let mode = MessageFrame.Mode(rawValue: flagged & ~MessageFrame.replyFlag) else { throw reader.malformed("mode") }
         let sequence: UInt64 = try reader.integer("sequence")
         let sentAt: Int64 = try reader.integer("sent_at")
+        let inReplyTo: MessageID? = flagged & MessageFrame.replyFlag == 0 ? nil : try reader.identifier("in_reply_to")
         let typeLength = try reader.length("content_type", as: UInt8.self, in: 1...WireLimits.contentType)
         let contentType = try reader.text("content_type", count: typeLength)
         guard MessageFrame.isContentType(contentType) else { throw reader.malformed("content_type") }
         let bodyLength = try reader.length("body", as: UInt32.self, in: 0...WireLimits.messageBody)
         return MessageFrame(
-            session: session, id: id, mode: mode, sequence: sequence, sentAtMilliseconds: sentAt, contentType: contentType,
-            body: try reader.slice("body", count: bodyLength))
+            session: session, id: id, mode: mode, sequence: sequence, sentAtMilliseconds: sentAt, inReplyTo: inReplyTo,
+            contentType: contentType, body: try reader.slice("body", count: bodyLength))
     }
 
     private static func receipts(from reader: inout PayloadReader) throws(WireError) -> [MessageReceipt] {

@@ -65,7 +65,7 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
         case .inviteAnswer: identifier + 1 + identifier
         case .inviteWithdraw: identifier + 1
         case .sessionResume, .sessionEnd, .resourceDone, .streamDone: identifier
-        case .message: 2 * identifier + 1 + 8 + 8 + 1 + WireLimits.contentType + 4 + WireLimits.messageBody
+        case .message: 3 * identifier + 1 + 8 + 8 + 1 + WireLimits.contentType + 4 + WireLimits.messageBody
         case .groupInvite:
             identifier + 4 + WireLimits.groupCharter + WireLimits.groupTerms + 1 + 4 + 4 + 2 + WireLimits.invitationContext
         case .groupAnswer: identifier + 1 + WireLimits.groupSeat

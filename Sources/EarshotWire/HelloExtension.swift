@@ -16,6 +16,8 @@ package struct HelloExtension: Sendable, Hashable {
     package static let groups = HelloExtension(type: 3, data: [])
     /// In either side's hello: the side accepts offers of files with their attributes. Its data is empty, and ignored.
     package static let fileAttributes = HelloExtension(type: 4, data: [])
+    /// In either side's hello: the side accepts messages that name the message to which they reply. Its data is empty, and ignored.
+    package static let replies = HelloExtension(type: 5, data: [])
 }
 
 extension [HelloExtension] {

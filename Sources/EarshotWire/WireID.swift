@@ -153,6 +153,14 @@ extension WireID where Kind == TransferKindTag {
     }
 }
 
+extension WireID where Kind == MessageKind {
+    /// Returns the id of a program's reply to a message of a peer. It is always the same one for the same message, so that the peer gets one
+    /// reply, however often the program replies.
+    package static func reply(to message: Self, of sender: PeerID) -> Self {
+        Self(startOf: SHA256.ofParts([Array("earshot/1 reply".utf8), sender.bytes, message.bytes]))
+    }
+}
+
 extension WireID where Kind == ShareKind {
     /// Creates a share's id from one in a user's input, which may name either a share or a single transfer.
     package init(_ id: ResourceID) { self.init(high: id.high, low: id.low) }

@@ -83,7 +83,8 @@ struct GeneratedModels: GeneratedValues {
     mutating func outboxMessage() -> ControlAPI.OutboxMessage {
         .init(
             messageID: self.id(), contentType: "text/plain", size: Int(self.number(below: 1 << 20)), recipients: [self.recipient()],
-            group: self.optional { $0.groupLabel(isInvitation: false) }, sentAt: self.time(), expiresAt: self.time())
+            group: self.optional { $0.groupLabel(isInvitation: false) }, inReplyTo: self.optional { $0.id() }, sentAt: self.time(),
+            expiresAt: self.time())
     }
 
     mutating func ping() -> ControlAPI.PeerPing {
@@ -156,7 +157,7 @@ struct GeneratedModels: GeneratedValues {
             contentType: isText ? self.element(["text/plain", "TEXT/html; charset=utf-8"]) : "application/x",
             mode: self.word(ControlAPI.Message.Mode.self), sentAt: self.time(), receivedAt: self.optional { $0.time() },
             state: self.word(ControlAPI.Message.State.self), recipients: self.optional { $0.list(1...3) { $0.recipient() } },
-            group: self.optional { $0.groupLabel() })
+            group: self.optional { $0.groupLabel() }, inReplyTo: self.optional { $0.id() })
     }
 
     mutating func recipient() -> ControlAPI.Recipient {
@@ -209,7 +210,7 @@ struct GeneratedModels: GeneratedValues {
             to: self.recipients(), body: isText ? Array(self.text().utf8) : self.bytes(),
             contentType: isText ? "text/plain" : "application/x", mode: isUnreliable ? .unreliable : .reliable,
             messageID: self.optional { $0.id() }, queue: self.optional { $0.flag() && !isUnreliable },
-            timeout: self.optional { .seconds(1 + Int64($0.number(below: 86_400))) })
+            timeout: self.optional { .seconds(1 + Int64($0.number(below: 86_400))) }, inReplyTo: self.optional { $0.id() })
     }
 
     mutating func event() -> ControlAPI.Event {

@@ -41,6 +41,9 @@ struct MessageRequestReaderTests {
             #"{"body":"x","queue":true,"group":"a\"b"}"#, #"{"group":"","body":"x"}"#, #"{"group":"te\u0061m","body":"x"}"#,
             #"{"group":"team","to":["bob"],"body":"x"}"#, #"{"to":"all","group":"team","body":"x"}"#, #"{"group":["team"],"body":"x"}"#,
             #"{"group":"a","group":"b","body":"x"}"#, #"{"group":null,"to":["bob"],"body":"x"}"#,
+            #"{"to":["bob"],"body":"x","in_reply_to":"1f9ee1a4-8c5f-a6ff-30a8-a1a1b7a9a4bb"}"#,
+            #"{"to":["bob"],"body":"x","in_reply_to":"1F9EE1A48C5FA6FF30A8A1A1B7A9A4BB","in_reply_to":null}"#,
+            #"{"to":["bob"],"body":"x","in_reply_to":null}"#, #"{"to":["bob"],"body":"x","in_reply_to":"the last one"}"#,
             #"{"group":"team","to":null,"body":"x"}"#, #"{"group":null,"body":"x"}"#, #"{"group":"team"}"#,
         ])
     }

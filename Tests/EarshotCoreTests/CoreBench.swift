@@ -158,7 +158,7 @@ struct CoreBench {
                 let stored = Message(
                     id: message.id, direction: .incoming, senderID: message.senderID, senderName: message.senderName,
                     contentType: message.contentType, body: message.body, mode: .reliable, sent: message.sent, received: self.now.wall,
-                    readState: .unread, recipients: [], group: message.group)
+                    readState: .unread, recipients: [], group: message.group, inReplyTo: message.inReplyTo)
                 return self.holdsMessages ? .held(stored) : .stored(stored)
             }
             self.handle(.delivered([DeliveryReport(of: sender, on: link, messages.map(\.id), outcomes)]))
@@ -288,7 +288,8 @@ struct CoreBench {
         }
         return QueuedMessageRow(
             id: message.id, contentType: message.contentType, size: message.body.readableBytes, fingerprint: message.fingerprint,
-            sent: message.sent, deadline: message.deadline, recipients: recipients, group: message.group)
+            sent: message.sent, deadline: message.deadline, recipients: recipients, group: message.group,
+            inReplyTo: message.inReplyTo)
     }
 
     // MARK: Messages

@@ -25,17 +25,20 @@ struct ConnectionCase {
     var knowsGroups: Bool?
     /// Whether both hellos carry the extension `file attributes`; `nil` if the case is not about them.
     var takesAttributes: Bool?
+    /// Whether both hellos carry the extension `replies`; `nil` if the case is not about them.
+    var takesReplies: Bool?
     let steps: [Step]
 
     init(
         _ name: String, isLower: Bool = true, reroutesStreams: Bool = true, knowsGroups: Bool? = nil, takesAttributes: Bool? = nil,
-        _ steps: [Step]
+        takesReplies: Bool? = nil, _ steps: [Step]
     ) {
         self.name = name
         self.isLower = isLower
         self.reroutesStreams = reroutesStreams
         self.knowsGroups = knowsGroups
         self.takesAttributes = takesAttributes
+        self.takesReplies = takesReplies
         self.steps = steps
     }
 
@@ -171,7 +174,9 @@ struct ConnectionCase {
     }
 
     private static func messages() -> [ConnectionCase] {
-        [
+        let reply = Frame.message(Fixtures.message(inReplyTo: Fixtures.otherMessage))
+        let liveReply = Frame.message(Fixtures.message(mode: .unreliable, inReplyTo: Fixtures.otherMessage))
+        return [
             ConnectionCase("sequences rise, with gaps", [got(message(0)), got(message(5)), got(message(.max))]),
             ConnectionCase("a sequence that comes twice", [got(message(5)), wrong(message(5))]),
             ConnectionCase("a sequence that falls", [got(message(5)), wrong(message(4))]),
@@ -190,6 +195,11 @@ struct ConnectionCase {
                             MessageReceipt(id: Fixtures.message, outcome: .noted),
                         ]))
                 ]),
+            ConnectionCase("a message names the one to which it replies", takesReplies: true, [.sent(reply), got(liveReply), got(reply)]),
+            ConnectionCase(
+                "a reply that one side does not know", takesReplies: false,
+                [.held(reply), .held(liveReply), .sent(message(7)), got(message(6)), wrong(reply)]),
+            ConnectionCase("nor an unreliable one", takesReplies: false, [wrong(liveReply)]),
         ]
     }
 

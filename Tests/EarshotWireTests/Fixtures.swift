@@ -15,6 +15,7 @@ enum Fixtures {
     static let session = SessionID(high: 0x0011_2233_4455_6677, low: 0x8899_AABB_CCDD_EEFF)
     static let invitation = InvitationID(high: 0x0102_0304_0506_0708, low: 0x090A_0B0C_0D0E_0F10)
     static let message = MessageID(high: 0x1112_1314_1516_1718, low: 0x191A_1B1C_1D1E_1F20)
+    static let otherMessage = MessageID(high: 0x4142_4344_4546_4748, low: 0x494A_4B4C_4D4E_4F50)
     static let resource = ResourceID(high: 0x2122_2324_2526_2728, low: 0x292A_2B2C_2D2E_2F30)
 
     static let stream = StreamID(high: 0x3132_3334_3536_3738, low: 0x393A_3B3C_3D3E_3F40)
@@ -35,11 +36,11 @@ enum Fixtures {
 
     static func message(
         sequence: UInt64 = 7, mode: MessageFrame.Mode = .reliable, contentType: String = "text/plain; charset=utf-8",
-        body: ByteBuffer = ByteBuffer(string: "hello, bob")
+        body: ByteBuffer = ByteBuffer(string: "hello, bob"), inReplyTo: MessageID? = nil
     ) -> MessageFrame {
         MessageFrame(
             session: self.session, id: self.message, mode: mode, sequence: sequence, sentAtMilliseconds: 1_700_000_000_123,
-            contentType: contentType, body: body)
+            inReplyTo: inReplyTo, contentType: contentType, body: body)
     }
 
     static func frames() throws -> [NamedFrame] {
@@ -134,7 +135,7 @@ enum Fixtures {
                 frame: .dataTicket(DataTicket(transfer: TransferID(self.resource), token: try self.token))),
             NamedFrame(name: "data unavailable", note: "the resource", frame: .dataUnavailable(TransferID(self.resource))),
             NamedFrame(name: "data attach", note: "token 00..1f", frame: .dataAttach(try self.token)),
-        ] + (try self.streamFrames()) + (try self.extendedHellos()) + (try GroupFixtures().frames())
+        ] + (try self.streamFrames()) + (try self.extendedHellos()) + (try GroupFixtures().frames()) + (try self.replies())
     }
 
     /// Later than the others, so that they stand where they always stood.
@@ -153,6 +154,21 @@ enum Fixtures {
             NamedFrame(
                 name: "hello that knows groups", note: "versions 1-1, extensions 0002:empty and 0003:empty",
                 frame: .hello(try self.hello(extensions: [.streamReroute, .groups]))),
+        ]
+    }
+
+    private static func replies() throws -> [NamedFrame] {
+        [
+            NamedFrame(
+                name: "hello that knows replies", note: "versions 1-1, extension 0005:empty",
+                frame: .hello(try self.hello(extensions: [.replies]))),
+            NamedFrame(
+                name: "message that replies", note: "reliable, sequence 8, in reply to 41..50",
+                frame: .message(self.message(sequence: 8, body: ByteBuffer(string: "hello, alice"), inReplyTo: self.otherMessage))),
+            NamedFrame(
+                name: "message unreliable that replies", note: "unreliable, sequence 0, in reply to 41..50, no body",
+                frame: .message(
+                    self.message(sequence: 0, mode: .unreliable, contentType: "x", body: ByteBuffer(), inReplyTo: self.otherMessage))),
         ]
     }
 

@@ -207,7 +207,10 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
                 .inviteAnswer(InviteAnswer(id: Fixtures.invitation, decision: .accepted(Fixtures.session))),
                 .inviteWithdraw(InviteWithdraw(id: Fixtures.invitation, reason: .timedOut)), .sessionResume(Fixtures.session),
                 .sessionEnd(Fixtures.session),
-                .message(Fixtures.message(contentType: text(255), body: ByteBuffer(repeating: 0, count: WireLimits.messageBody))),
+                .message(
+                    Fixtures.message(
+                        contentType: text(255), body: ByteBuffer(repeating: 0, count: WireLimits.messageBody),
+                        inReplyTo: Fixtures.otherMessage)),
                 .messageReceipts(.init(repeating: MessageReceipt(id: Fixtures.message, outcome: .read), count: 1024)),
                 .resource(
                     .offer(

@@ -34,7 +34,7 @@ import Testing
         let vectors = try ConnectionCase.all().map { one in
             Vectors.Connection(
                 name: one.name, isLower: one.isLower, reroutesStreams: one.reroutesStreams, knowsGroups: one.knowsGroups,
-                takesAttributes: one.takesAttributes,
+                takesAttributes: one.takesAttributes, takesReplies: one.takesReplies,
                 steps: try one.steps.map { try self.step($0) })
         }
         #expect(Set(vectors.map(\.name)).count == vectors.count)
@@ -70,7 +70,8 @@ import Testing
         for vector in vectors {
             var machine = ConnectionStateMachine(
                 localID: ids[vector.isLower ? 0 : 1], peerID: ids[vector.isLower ? 1 : 0], reroutesStreams: vector.reroutesStreams,
-                knowsGroups: vector.knowsGroups ?? true, takesAttributes: vector.takesAttributes ?? true)
+                knowsGroups: vector.knowsGroups ?? true, takesAttributes: vector.takesAttributes ?? true,
+                takesReplies: vector.takesReplies ?? true)
             for (number, step) in vector.steps.enumerated() {
                 let frame = try self.frame(step.hex)
                 #expect(Vectors.name(of: frame.type) == step.frame)

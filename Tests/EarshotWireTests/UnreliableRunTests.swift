@@ -69,7 +69,9 @@ import Testing
 
     @Test func whatIsNoneOfThemEndsARun() throws {
         let ten = (0..<10).map { self.message($0) }
-        for other in [self.message(10, type: "text/html"), self.message(10, mode: .reliable), self.message(10, mode: .resumed)] {
+        var reply = self.message(10)
+        reply.inReplyTo = MessageID(high: 5, low: 6)
+        for other in [self.message(10, type: "text/html"), self.message(10, mode: .reliable), self.message(10, mode: .resumed), reply] {
             var decoder = self.decoder(try self.encoded(ten + [other] + ten))
             #expect(decoder.takeUnreliable() == ten)
             #expect(try decoder.next() == .message(other))

@@ -26,6 +26,8 @@ extension Vectors {
         var knowsGroups: Bool?
         /// Whether both hellos carry the extension `file attributes`, if the case is about them.
         var takesAttributes: Bool?
+        /// Whether both hellos carry the extension `replies`, if the case is about them.
+        var takesReplies: Bool?
         let steps: [Step]
     }
 

@@ -47,7 +47,7 @@ struct Mailbox: Sendable {
             QueuedMessageRow(
                 id: row.message.id, contentType: row.message.contentType, size: row.message.body.readableBytes,
                 fingerprint: row.message.fingerprint, sent: row.message.sent, deadline: row.message.deadline, recipients: row.recipients,
-                group: row.message.group)
+                group: row.message.group, inReplyTo: row.message.inReplyTo)
         }
     }
 
@@ -86,7 +86,7 @@ struct Mailbox: Sendable {
                 Message(
                     id: message.id, direction: .incoming, senderID: message.senderID, senderName: message.senderName,
                     contentType: message.contentType, body: message.body, mode: .reliable, sent: message.sent, received: wall,
-                    readState: .unread, recipients: [], group: message.group))
+                    readState: .unread, recipients: [], group: message.group, inReplyTo: message.inReplyTo))
         }
     }
 

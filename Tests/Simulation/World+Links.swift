@@ -119,7 +119,8 @@ extension World {
             let label = (try? DisplayName(far.name)) ?? Self.anybody
             let peer = ProvenPeer(
                 id: ids[1 - side], displayName: label, publicKey: [], signatureScheme: .ed25519, version: 1,
-                encryption: self.preference(of: far.index), transport: transport, extensions: [.streamReroute, .groups, .fileAttributes],
+                encryption: self.preference(of: far.index), transport: transport,
+                extensions: [.streamReroute, .groups, .fileAttributes, .replies],
                 transcript: transcript)
             let facts = LinkFacts(
                 peer: peer, origin: [10, 77, UInt8(far.isHostile ? count % 3 : 0), UInt8(far.index)], isInitiator: side == 0,

@@ -52,7 +52,7 @@ import Testing
         "InvitationRequest": [#"{"peer":"PEER","context":"aGk="}"#],
         "InvitationResponse": [#"{"decision":"accept"}"#],
         "MessageRequest": [
-            #"{"to":["PEER"],"mode":"reliable","content_type":"text/plain","body":"hi","message_id":"ID","queue":true}"#,
+            #"{"to":["PEER"],"mode":"reliable","content_type":"text/plain","body":"hi","message_id":"ID","queue":true,"in_reply_to":"ID"}"#,
             #"{"to":["PEER"],"content_type":"text/plain","body_base64":"aGk=","queue":true}"#,
             #"{"to":"all","body":"hi"}"#, #"{"group":"\#(group)","body":"hi","queue":true}"#,
         ],

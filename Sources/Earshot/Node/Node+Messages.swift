@@ -86,7 +86,7 @@ extension Node {
             return Message(
                 id: id, direction: .outgoing, senderID: self.id, senderName: self.configuration.displayName.description,
                 contentType: own.contentType, body: body, mode: own.mode, sent: own.sent, received: nil, readState: .read,
-                recipients: own.recipients, group: own.group.map { self.core.label(of: $0) })
+                recipients: own.recipients, group: own.group.map { self.core.label(of: $0) }, inReplyTo: own.inReplyTo)
         }
         let message = try await self.received(id, from: peer?.description)
         self.take(CollectionOfOne(message))

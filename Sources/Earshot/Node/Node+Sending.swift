@@ -13,16 +13,18 @@ extension Node {
     /// `id` makes retries safe: a message that is sent again under the same id is delivered once. A trusted peer without a session is
     /// invited first; for a queued message, whenever it is seen. If the caller's task is cancelled, the wait ends. The outcome is then
     /// unknown, and the message may still reach its recipients until its deadline.
+    ///
+    /// `inReplyTo` names the message to which this one replies. A peer of an earlier release gets the message without it.
     /// - Throws: `cancelled`; before anything is sent: `invalid-parameter`, `too-large`, `unknown-peer`, `ambiguous-peer`, `forbidden`
     ///   (blocked), `not-connected` (no session), `conflict` (the id belongs to another message), `no-space` and `storage` (the outbox is
     ///   full or cannot be written). The recipients show later failures.
     @discardableResult
     public func send(
         to recipients: Message.Recipients, contentType: String, body: ByteBuffer, mode: Message.Mode = .reliable, id: MessageID? = nil,
-        queue: Bool = false, timeout: Duration? = nil
+        queue: Bool = false, timeout: Duration? = nil, inReplyTo: MessageID? = nil
     ) async throws(EarshotError) -> SentMessage {
         let draft = MessageDraft(
-            to: recipients, contentType: contentType, body: body, mode: mode, id: id, queue: queue, timeout: timeout)
+            to: recipients, contentType: contentType, body: body, mode: mode, id: id, queue: queue, timeout: timeout, inReplyTo: inReplyTo)
         let batch = self.submit([draft])
         let outcomes = await withTaskCancellationHandler {
             await batch.outcomes()
@@ -33,15 +35,17 @@ extension Node {
         return try outcome.get()
     }
 
-    /// Sends a reliable message to peers; see ``send(to:contentType:body:mode:id:queue:timeout:)``.
+    /// Sends a reliable message to peers; see ``send(to:contentType:body:mode:id:queue:timeout:inReplyTo:)``.
     @discardableResult
     public func send(
-        to peers: [any PeerReference], contentType: String, body: ByteBuffer, id: MessageID? = nil, timeout: Duration? = nil
+        to peers: [any PeerReference], contentType: String, body: ByteBuffer, id: MessageID? = nil, timeout: Duration? = nil,
+        inReplyTo: MessageID? = nil
     ) async throws(EarshotError) -> SentMessage {
-        try await self.send(to: .peers(peers.map(\.description)), contentType: contentType, body: body, id: id, timeout: timeout)
+        try await self.send(
+            to: .peers(peers.map(\.description)), contentType: contentType, body: body, id: id, timeout: timeout, inReplyTo: inReplyTo)
     }
 
-    /// Sends many messages in order, each like ``send(to:contentType:body:mode:id:queue:timeout:)``, and returns without waiting.
+    /// Sends many messages in order, each like ``send(to:contentType:body:mode:id:queue:timeout:inReplyTo:)``, and returns without waiting.
     ///
     /// Messages to one peer are sent together. One wait for the batch returns the outcome of each message.
     package func submit(_ drafts: [MessageDraft]) -> MessageBatch {

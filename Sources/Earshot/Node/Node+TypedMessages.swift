@@ -7,19 +7,21 @@ import NIOCore
 extension Node {
     /// Sends a value to a peer, by its id or a name, and returns when the peer has it on disk or delivery has failed.
     ///
-    /// The rules for messages apply: ``send(to:contentType:body:mode:id:queue:timeout:)``.
+    /// The rules for messages apply: ``send(to:contentType:body:mode:id:queue:timeout:inReplyTo:)``.
     /// - Throws: also `invalid-parameter` if the value cannot be encoded as JSON, such as a number that is not finite.
     @discardableResult
     public func send(
-        _ value: some TypedMessage, to peer: any PeerReference, queue: Bool = false, timeout: Duration? = nil
+        _ value: some TypedMessage, to peer: any PeerReference, queue: Bool = false, timeout: Duration? = nil,
+        inReplyTo: MessageID? = nil
     ) async throws(EarshotError) -> SentMessage {
-        try await self.send(value, to: .peers([peer.description]), queue: queue, timeout: timeout)
+        try await self.send(value, to: .peers([peer.description]), queue: queue, timeout: timeout, inReplyTo: inReplyTo)
     }
 
     /// Sends a value to several peers, to every connected one, or to a group, with the same rules as to one peer.
     @discardableResult
     public func send(
-        _ value: some TypedMessage, to recipients: Message.Recipients, queue: Bool = false, timeout: Duration? = nil
+        _ value: some TypedMessage, to recipients: Message.Recipients, queue: Bool = false, timeout: Duration? = nil,
+        inReplyTo: MessageID? = nil
     ) async throws(EarshotError) -> SentMessage {
         let body: [UInt8]
         do throws(JSONProblem) {
@@ -28,7 +30,8 @@ extension Node {
             throw EarshotError(.invalidParameter, "the message cannot be encoded: \(error)")
         }
         return try await self.send(
-            to: recipients, contentType: type(of: value).contentType, body: ByteBuffer(bytes: body), queue: queue, timeout: timeout)
+            to: recipients, contentType: type(of: value).contentType, body: ByteBuffer(bytes: body), queue: queue, timeout: timeout,
+            inReplyTo: inReplyTo)
     }
 
     /// Returns unread messages, oldest first, and then new ones as they arrive, as values of these types.

@@ -81,12 +81,17 @@ extension Store {
             }
         }
         guard added > 0 else { return .duplicate }
+        if let inReplyTo = message.inReplyTo, self.hasReplies {
+            try self.database.run(
+                "INSERT INTO replies (id, sender, in_reply_to) VALUES (?, ?, ?)",
+                [.blob(message.id.bytes), .blob(message.senderID.bytes), .blob(inReplyTo.bytes)])
+        }
         self.usage.delivered(weight, from: message.senderID)
         return .stored(
             Message(
                 id: message.id, direction: .incoming, senderID: message.senderID, senderName: message.senderName,
                 contentType: message.contentType, body: message.body, mode: .reliable, sent: message.sent,
-                received: WallTime(receivedAt), readState: .unread, recipients: [], group: message.group))
+                received: WallTime(receivedAt), readState: .unread, recipients: [], group: message.group, inReplyTo: message.inReplyTo))
     }
 
     private func isKnown(_ message: InboxMessage) throws(SQLiteError) -> Bool {
@@ -133,7 +138,7 @@ extension Store {
             var (bytes, last) = (0, place)
             var (count, isCut) = (0, false)
             let messages = try self.database.query(
-                "\(Self.columns), place FROM \(source)", values,
+                "\(self.columns), place FROM \(source)", values,
                 until: { row in
                     isCut = count == limit || count > 0 && row.size(7) > EarshotLimits.messagePageBytes - bytes
                     return isCut
@@ -141,14 +146,18 @@ extension Store {
             ) { row throws(SQLiteError) in
                 count += 1
                 bytes += row.size(7)
-                last = row.integer(10)
+                last = row.integer(11)
                 return try Self.message(row)
             }
             return MessagePage(messages: messages, next: isCut ? last : nil)
         }
     }
 
-    private static let columns = "SELECT sender, id, sent_at, received_at, read_at, sender_name, content_type, body, group_id, group_name"
+    private var columns: String {
+        let reply =
+            self.hasReplies ? "(SELECT in_reply_to FROM replies r WHERE r.id = messages.id AND r.sender = messages.sender)" : "NULL"
+        return "SELECT sender, id, sent_at, received_at, read_at, sender_name, content_type, body, group_id, group_name, \(reply)"
+    }
 
     /// Returns the messages with this id, oldest first. There are several if several senders used the id.
     package func messages(id: MessageID, from sender: PeerID?) throws(EarshotError) -> [Message] {
@@ -161,7 +170,7 @@ extension Store {
     }
 
     private func messages(_ source: String, _ values: [SQLiteValue]) throws(SQLiteError) -> [Message] {
-        try self.database.query("\(Self.columns) FROM \(source)", values) { row throws(SQLiteError) in try Self.message(row) }
+        try self.database.query("\(self.columns) FROM \(source)", values) { row throws(SQLiteError) in try Self.message(row) }
     }
 
     private static func message(_ row: SQLiteStatement) throws(SQLiteError) -> Message {
@@ -169,7 +178,8 @@ extension Store {
             id: try Self.wireID(row, 1), direction: .incoming, senderID: try Self.peerID(row, 0), senderName: row.text(5),
             contentType: row.text(6), body: row.buffer(7), mode: .reliable, sent: Self.time(row.integer(2)),
             received: Self.time(row.integer(3)), readState: row.isNull(4) ? .unread : .read, recipients: [],
-            group: row.isNull(8) ? nil : GroupLabel(id: try Self.wireID(row, 8), name: row.text(9)))
+            group: row.isNull(8) ? nil : GroupLabel(id: try Self.wireID(row, 8), name: row.text(9)),
+            inReplyTo: row.isNull(10) ? nil : try Self.wireID(row, 10))
     }
 
     /// Returns the number of unread messages.

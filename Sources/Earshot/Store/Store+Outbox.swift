@@ -41,6 +41,10 @@ extension Store {
                 .integer(message.deadline.milliseconds), .text(message.contentType), .buffer(message.body),
                 message.group.map { .blob($0.bytes) } ?? .null,
             ])
+        if let inReplyTo = message.inReplyTo, self.hasReplies {
+            try self.database.run(
+                "INSERT INTO outbox_replies (id, in_reply_to) VALUES (?, ?)", [.blob(message.id.bytes), .blob(inReplyTo.bytes)])
+        }
         let place = try self.database.integer("SELECT place FROM outbox WHERE id = ?", [.blob(message.id.bytes)])
         for (index, recipient) in message.recipients.enumerated() {
             try self.database.run(
@@ -52,15 +56,16 @@ extension Store {
     /// Returns every waiting message, and the finished ones that are still remembered, in the order of submission.
     package func outbox() throws(EarshotError) -> [QueuedMessageRow] {
         try self.attempt { () throws(SQLiteError) in
+            let reply = self.hasReplies ? "(SELECT in_reply_to FROM outbox_replies r WHERE r.id = outbox.id)" : "NULL"
             var rows = try self.database.query(
-                "SELECT id, content_type, length(body), fingerprint, sent_at, deadline, place, group_id FROM outbox ORDER BY place"
+                "SELECT id, content_type, length(body), fingerprint, sent_at, deadline, place, group_id, \(reply) FROM outbox ORDER BY place"
             ) { row throws(SQLiteError) in
                 (
                     place: row.integer(6),
                     message: QueuedMessageRow(
                         id: try Self.wireID(row, 0), contentType: row.text(1), size: Int(clamping: row.integer(2)),
                         fingerprint: row.bytes(3), sent: Self.time(row.integer(4)), deadline: Self.time(row.integer(5)), recipients: [],
-                        group: row.isNull(7) ? nil : try Self.wireID(row, 7))
+                        group: row.isNull(7) ? nil : try Self.wireID(row, 7), inReplyTo: row.isNull(8) ? nil : try Self.wireID(row, 8))
                 )
             }
             for index in rows.indices {

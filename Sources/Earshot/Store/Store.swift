@@ -35,6 +35,8 @@ package actor Store {
     let hasAliases: Bool
     /// Whether the table of transfers' limits exists, for the same reason.
     let hasTransferLimits: Bool
+    /// Whether the tables of replies exist, for the same reason. Without them, a reply is stored like any other message.
+    let hasReplies: Bool
     private let executor: ThreadExecutor
 
     /// The executor of the store's own thread.
@@ -61,6 +63,9 @@ package actor Store {
             self.notedRunning = try StoreSchema.addTables(database)
             self.hasAliases = try database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'aliases'") == 1
             self.hasTransferLimits = try database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'transfer_limits'") == 1
+            self.hasReplies =
+                try database.integer("SELECT count(*) FROM sqlite_master WHERE name IN ('replies', 'outbox_replies') AND type = 'table'")
+                == 2
             self.usage = try Self.countUsage(database)
             self.remembered = try Self.countRemembered(database)
             self.receipts = Int(clamping: try database.integer("SELECT count(*) FROM receipts"))

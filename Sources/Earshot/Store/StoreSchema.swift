@@ -134,10 +134,10 @@ enum StoreSchema {
         }
     }
 
-    /// Creates the tables of the running clock, of aliases and of transfers' limits if they are missing, and reads the clock. They are not
-    /// part of a migration, so an earlier release with the same schema version, which ignores them, can still use the database.
+    /// Creates the tables of the running clock, of aliases, of transfers' limits and of replies if they are missing, and reads the clock. They
+    /// are not part of a migration, so an earlier release with the same schema version, which ignores them, can still use the database.
     ///
-    /// If the disk is full, a later start creates the table.
+    /// If the disk is full, a later start creates the tables.
     static func addTables(_ database: SQLiteDatabase) throws(StoreOpenError) -> Int64? {
         do {
             try database.execute(
@@ -153,6 +153,14 @@ enum StoreSchema {
                 -- In bytes per second. A transfer that an earlier release has written again has none.
                 CREATE TABLE IF NOT EXISTS transfer_limits (
                     id BLOB PRIMARY KEY REFERENCES transfers (id) ON DELETE CASCADE, rate INTEGER NOT NULL
+                ) STRICT, WITHOUT ROWID;
+                -- The messages that reply, and those to which they reply. An earlier release deletes these rows with their messages too.
+                CREATE TABLE IF NOT EXISTS replies (
+                    id BLOB NOT NULL, sender BLOB NOT NULL, in_reply_to BLOB NOT NULL, PRIMARY KEY (id, sender),
+                    FOREIGN KEY (id, sender) REFERENCES messages (id, sender) ON DELETE CASCADE
+                ) STRICT, WITHOUT ROWID;
+                CREATE TABLE IF NOT EXISTS outbox_replies (
+                    id BLOB PRIMARY KEY REFERENCES outbox (id) ON DELETE CASCADE, in_reply_to BLOB NOT NULL
                 ) STRICT, WITHOUT ROWID;
                 """)
             return try database.query("SELECT milliseconds FROM running_time") { row in row.integer(0) }.first

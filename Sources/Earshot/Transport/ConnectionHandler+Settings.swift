@@ -71,6 +71,9 @@ extension ConnectionHandler {
         /// Whether both hellos announce file attributes in offers.
         func takesAttributes(with peer: ProvenPeer) -> Bool { self.shares(.fileAttributes, with: peer) }
 
+        /// Whether both hellos announce messages that name the message to which they reply.
+        func takesReplies(with peer: ProvenPeer) -> Bool { self.shares(.replies, with: peer) }
+
         private func shares(_ known: HelloExtension, with peer: ProvenPeer) -> Bool {
             self.hello.extensions.announce(known) && peer.extensions.announce(known)
         }

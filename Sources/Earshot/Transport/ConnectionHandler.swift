@@ -243,7 +243,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             account: self.settings.accounts.account(of: peer.id))
         self.machine = ConnectionStateMachine(
             localID: self.localID, peerID: peer.id, reroutesStreams: self.settings.reroutesStreams(with: peer),
-            knowsGroups: self.settings.knowsGroups(with: peer), takesAttributes: self.settings.takesAttributes(with: peer))
+            knowsGroups: self.settings.knowsGroups(with: peer), takesAttributes: self.settings.takesAttributes(with: peer),
+            takesReplies: self.settings.takesReplies(with: peer))
         self.state = .proven(connection)
         self.startHeartbeat(context: context)
         if peer.transport == .tls { self.settings.tlsPins.insert(peer.id) }

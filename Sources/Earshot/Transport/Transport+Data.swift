@@ -72,7 +72,7 @@ extension ConnectionHandler.Purpose {
     /// The extensions in the initiator's hello for this purpose.
     var helloExtensions: [HelloExtension] {
         switch self {
-        case .control: [.streamReroute, .groups, .fileAttributes]
+        case .control: [.streamReroute, .groups, .fileAttributes, .replies]
         case .data: [.dataConnection]
         }
     }

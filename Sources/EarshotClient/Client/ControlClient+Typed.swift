@@ -8,18 +8,20 @@ extension ControlClient {
     /// that is away.
     ///
     /// The message expires after the timeout, which is more than 0 and at most a day. The default is 10 s, or with `queue` the daemon's
-    /// setting. Throws ``ControlError/malformed(_:)`` if the value cannot be encoded as JSON; otherwise the errors of ``send(_:)``.
+    /// setting. `inReplyTo` names the message to which this one replies. Throws ``ControlError/malformed(_:)`` if the value cannot be encoded as JSON; otherwise the errors of ``send(_:)``.
     @discardableResult
     public func send(
-        _ value: some TypedMessage, to peer: any PeerReference, queue: Bool = false, timeout: Duration? = nil
+        _ value: some TypedMessage, to peer: any PeerReference, queue: Bool = false, timeout: Duration? = nil,
+        inReplyTo: MessageID? = nil
     ) async throws(ControlError) -> ControlAPI.MessageReceipt {
-        try await self.send(value, to: .peers([peer.description]), queue: queue, timeout: timeout)
+        try await self.send(value, to: .peers([peer.description]), queue: queue, timeout: timeout, inReplyTo: inReplyTo)
     }
 
     /// Sends a value to several peers, to every connected peer, or to a group.
     @discardableResult
     public func send(
-        _ value: some TypedMessage, to recipients: ControlAPI.MessageRequest.Recipients, queue: Bool = false, timeout: Duration? = nil
+        _ value: some TypedMessage, to recipients: ControlAPI.MessageRequest.Recipients, queue: Bool = false, timeout: Duration? = nil,
+        inReplyTo: MessageID? = nil
     ) async throws(ControlError) -> ControlAPI.MessageReceipt {
         let body: [UInt8]
         do throws(JSONProblem) {
@@ -30,7 +32,7 @@ extension ControlClient {
         return try await self.send(
             ControlAPI.MessageRequest(
                 to: recipients, body: body, contentType: type(of: value).contentType, queue: queue ? true : nil,
-                timeout: timeout)
+                timeout: timeout, inReplyTo: inReplyTo)
         ).value
     }
 

@@ -30,6 +30,7 @@ package struct MessageRequestReader: Sendable {
         var mode: ControlAPI.Message.Mode?
         var messageID: MessageID?
         var queue: Bool?
+        var inReplyTo: MessageID?
 
         /// `nil` if both `to` and `group` are given, or neither; the decoder reports the fault.
         var recipients: ControlAPI.MessageRequest.Recipients? {
@@ -50,7 +51,7 @@ package struct MessageRequestReader: Sendable {
         guard json.take(UInt8(ascii: "}")), json.isAtEnd(), let to = fields.recipients, let body = fields.body else { return nil }
         return ControlAPI.MessageRequest(
             to: to, body: body, contentType: fields.contentType ?? BodyCoding.textType, mode: fields.mode ?? .reliable,
-            messageID: fields.messageID, queue: fields.queue)
+            messageID: fields.messageID, queue: fields.queue, inReplyTo: fields.inReplyTo)
     }
 
     private mutating func read(_ key: [UInt8], of json: inout PlainJSON, into fields: inout Fields) -> Bool {
@@ -75,6 +76,9 @@ package struct MessageRequestReader: Sendable {
         } else if key.elementsEqual("queue".utf8), fields.queue == nil {
             fields.queue = json.bool()
             return fields.queue != nil
+        } else if key.elementsEqual("in_reply_to".utf8), fields.inReplyTo == nil {
+            fields.inReplyTo = json.string().flatMap { MessageID(String(decoding: $0, as: UTF8.self)) }
+            return fields.inReplyTo != nil
         }
         return false
     }

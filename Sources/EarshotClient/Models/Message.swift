@@ -60,12 +60,15 @@ extension ControlAPI {
         public let recipients: [Recipient]?
         /// The group of the message; `nil` in a session of two.
         public let group: GroupLabel?
+        /// The id of the message to which this one replies; `nil` if it is no reply. In an incoming message, the id is untrusted: the sender
+        /// chose it, and there may be no message with this id.
+        public let inReplyTo: MessageID?
 
         /// Creates a value from its parts.
         public init(
             id: MessageID, direction: Tolerant<Direction>, sender: Sender, to: [PeerID]? = nil, body: [UInt8], contentType: String,
             mode: Tolerant<Mode>, sentAt: Date, receivedAt: Date? = nil, state: Tolerant<State>, recipients: [Recipient]? = nil,
-            group: GroupLabel? = nil
+            group: GroupLabel? = nil, inReplyTo: MessageID? = nil
         ) {
             self.id = id
             self.direction = direction
@@ -79,6 +82,7 @@ extension ControlAPI {
             self.state = state
             self.recipients = recipients
             self.group = group
+            self.inReplyTo = inReplyTo
         }
 
         private enum CodingKeys: String, CodingKey {
@@ -91,6 +95,7 @@ extension ControlAPI {
             case sentAt = "sent_at"
             case receivedAt = "received_at"
             case state, recipients, group
+            case inReplyTo = "in_reply_to"
         }
 
         /// Decodes either form of the body.
@@ -108,6 +113,7 @@ extension ControlAPI {
             self.state = try container.decode(Tolerant<State>.self, forKey: .state)
             self.recipients = try container.decodeIfPresent([Recipient].self, forKey: .recipients)
             self.group = try container.decodeIfPresent(GroupLabel.self, forKey: .group)
+            self.inReplyTo = try container.decodeIfPresent(MessageID.self, forKey: .inReplyTo)
         }
 
         /// Encodes the body in the form that fits it.
@@ -126,6 +132,7 @@ extension ControlAPI {
             try container.encode(self.state, forKey: .state)
             try container.encodeIfPresent(self.recipients, forKey: .recipients)
             try container.encode(ExplicitNull(wrappedValue: self.group), forKey: .group)
+            try container.encodeIfPresent(self.inReplyTo, forKey: .inReplyTo)
         }
     }
 

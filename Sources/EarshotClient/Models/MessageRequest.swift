@@ -33,11 +33,13 @@ extension ControlAPI {
         public let queue: Bool?
         /// The timeout in seconds, more than 0 and at most 86,400.
         public let timeoutSeconds: Double?
+        /// The id of the message to which this one replies. A peer of an earlier release gets the message without it.
+        public let inReplyTo: MessageID?
 
         /// Creates a request from its parts.
         public init(
             to: Recipients, body: [UInt8], contentType: String, mode: Message.Mode = .reliable, messageID: MessageID? = nil,
-            queue: Bool? = nil, timeout: Duration? = nil
+            queue: Bool? = nil, timeout: Duration? = nil, inReplyTo: MessageID? = nil
         ) {
             self.to = to
             self.body = body
@@ -46,6 +48,7 @@ extension ControlAPI {
             self.messageID = messageID
             self.queue = queue
             self.timeoutSeconds = timeout?.seconds
+            self.inReplyTo = inReplyTo
         }
     }
 }
@@ -59,6 +62,7 @@ extension ControlAPI.MessageRequest: Codable {
         case messageID = "message_id"
         case queue
         case timeoutSeconds = "timeout_seconds"
+        case inReplyTo = "in_reply_to"
     }
 
     /// Decodes either form of the body, and the defaults.
@@ -80,6 +84,7 @@ extension ControlAPI.MessageRequest: Codable {
         self.messageID = try container.decodeIfPresent(MessageID.self, forKey: .messageID)
         self.queue = try container.decodeIfPresent(Bool.self, forKey: .queue)
         self.timeoutSeconds = try container.decodeIfPresent(Double.self, forKey: .timeoutSeconds)
+        self.inReplyTo = try container.decodeIfPresent(MessageID.self, forKey: .inReplyTo)
     }
 
     /// Encodes the body in the form that fits it.
@@ -96,6 +101,7 @@ extension ControlAPI.MessageRequest: Codable {
         try container.encodeIfPresent(self.messageID, forKey: .messageID)
         try container.encodeIfPresent(self.queue, forKey: .queue)
         try container.encodeIfPresent(self.timeoutSeconds, forKey: .timeoutSeconds)
+        try container.encodeIfPresent(self.inReplyTo, forKey: .inReplyTo)
     }
 }
 

@@ -25,6 +25,8 @@ extension ControlAPI {
         @ReadableElements public var recipients: [Recipient]
         /// The group of the message.
         @ReadableValue public var group: GroupLabel?
+        /// The id of the message to which this one replies.
+        public let inReplyTo: MessageID?
         /// The time of queuing.
         @ReadableTime public var sentAt: Date?
         /// When the message expires.
@@ -32,14 +34,15 @@ extension ControlAPI {
 
         /// Creates a value from its parts.
         public init(
-            messageID: MessageID, contentType: String, size: Int, recipients: [Recipient], group: GroupLabel? = nil, sentAt: Date?,
-            expiresAt: Date?
+            messageID: MessageID, contentType: String, size: Int, recipients: [Recipient], group: GroupLabel? = nil,
+            inReplyTo: MessageID? = nil, sentAt: Date?, expiresAt: Date?
         ) {
             self.messageID = messageID
             self.contentType = contentType
             self.size = size
             self._recipients = ReadableElements(recipients)
             self._group = ReadableValue(group)
+            self.inReplyTo = inReplyTo
             self._sentAt = ReadableTime(sentAt)
             self._expiresAt = ReadableTime(expiresAt)
         }
@@ -48,6 +51,7 @@ extension ControlAPI {
             case messageID = "message_id"
             case contentType = "content_type"
             case size, recipients, group
+            case inReplyTo = "in_reply_to"
             case sentAt = "sent_at"
             case expiresAt = "expires_at"
         }

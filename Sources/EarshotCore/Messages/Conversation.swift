@@ -41,6 +41,11 @@ extension NodeCore {
         return self.attachedGroup(session, with: peer).map { Conversation(with: peer, in: $0) }
     }
 
+    /// Whether a peer's hello says that it accepts messages that name the message to which they reply.
+    func takesReplies(_ peer: PeerID) -> Bool {
+        self.records[peer]?.link.current?.facts.peer.extensions.announce(.replies) ?? false
+    }
+
     /// Whether the two share a session or a group.
     package func isTalking(with peer: PeerID) -> Bool {
         guard let record = self.records[peer] else { return false }

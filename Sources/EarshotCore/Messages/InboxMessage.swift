@@ -11,6 +11,8 @@ package struct InboxMessage: Sendable, Hashable, Identifiable {
     package let sent: WallTime
     /// The group to which the message was sent; `nil` in a session of two.
     package let group: GroupLabel?
+    /// The message to which this one replies, as its sender says.
+    package let inReplyTo: MessageID?
     /// Whether the message may be accepted although an earlier one was refused. Either the sender has set `resumed`, which says that it
     /// knows of the refusals, or the message is the first one on its connection.
     package let isResumed: Bool
@@ -19,9 +21,10 @@ package struct InboxMessage: Sendable, Hashable, Identifiable {
 
     package init(
         id: MessageID, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, sent: WallTime, isResumed: Bool = true,
-        followsRefusal: Bool = false, group: GroupLabel? = nil
+        followsRefusal: Bool = false, group: GroupLabel? = nil, inReplyTo: MessageID? = nil
     ) {
         self.group = group
+        self.inReplyTo = inReplyTo
         self.id = id
         self.senderID = senderID
         self.senderName = senderName

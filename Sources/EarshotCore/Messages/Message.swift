@@ -93,12 +93,17 @@ public struct Message: Sendable, Hashable, Codable, Identifiable {
     public let recipients: [Recipient]
     /// The group to which the message was sent; `nil` in a session of two.
     public let group: GroupLabel?
+    /// The id of the message to which this one replies; `nil` if it is no reply. In an incoming message, the id is untrusted: the sender
+    /// chose it, and there may be no message with this id.
+    public let inReplyTo: MessageID?
 
     package init(
         id: MessageID, direction: Direction, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, mode: Mode,
-        sent: WallTime, received: WallTime?, readState: ReadState, recipients: [Recipient], group: GroupLabel? = nil
+        sent: WallTime, received: WallTime?, readState: ReadState, recipients: [Recipient], group: GroupLabel? = nil,
+        inReplyTo: MessageID? = nil
     ) {
         self.group = group
+        self.inReplyTo = inReplyTo
         self.id = id
         self.direction = direction
         self.senderID = senderID
@@ -117,7 +122,7 @@ public struct Message: Sendable, Hashable, Codable, Identifiable {
         Message(
             id: self.id, direction: self.direction, senderID: self.senderID, senderName: self.senderName, contentType: self.contentType,
             body: self.body, mode: self.mode, sent: self.sent, received: self.received, readState: .read, recipients: self.recipients,
-            group: self.group)
+            group: self.group, inReplyTo: self.inReplyTo)
     }
 }
 
@@ -128,7 +133,7 @@ extension Message {
         case senderName, contentType, body, mode
         case sent = "sentAt"
         case received = "receivedAt"
-        case readState, recipients, group
+        case readState, recipients, group, inReplyTo
     }
 
     /// Decodes a message.
@@ -147,6 +152,7 @@ extension Message {
         self.readState = try fields.decode(ReadState.self, forKey: .readState)
         self.recipients = try fields.decode([Recipient].self, forKey: .recipients)
         self.group = try fields.decodeIfPresent(GroupLabel.self, forKey: .group)
+        self.inReplyTo = try fields.decodeIfPresent(MessageID.self, forKey: .inReplyTo)
         guard MessageFrame.isContentType(self.contentType) else {
             throw fields.fault(.contentType, "a content type is 1 to \(WireLimits.contentType) printable ASCII characters")
         }

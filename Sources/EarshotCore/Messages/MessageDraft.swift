@@ -17,6 +17,8 @@ public struct MessageDraft: Sendable, Hashable {
     public var queue: Bool
     /// The time for which delivery is retried. The default is 10 s, and for a queued message the setting `outbox_age`.
     public var timeout: Duration?
+    /// The message to which this one replies. A peer of an earlier release gets the message without it.
+    public var inReplyTo: MessageID?
     /// The digest that distinguishes the message from others with its id if its body is not in memory. Required for a queued message, and
     /// for a message that may be the same as a queued one.
     package var fingerprint: [UInt8] = []
@@ -24,7 +26,7 @@ public struct MessageDraft: Sendable, Hashable {
     /// Creates a draft from its parts.
     public init(
         to recipients: Message.Recipients, contentType: String, body: ByteBuffer, mode: Message.Mode = .reliable, id: MessageID? = nil,
-        queue: Bool = false, timeout: Duration? = nil
+        queue: Bool = false, timeout: Duration? = nil, inReplyTo: MessageID? = nil
     ) {
         self.recipients = recipients
         self.contentType = contentType
@@ -33,6 +35,7 @@ public struct MessageDraft: Sendable, Hashable {
         self.id = id
         self.queue = queue
         self.timeout = timeout
+        self.inReplyTo = inReplyTo
     }
 
     /// The bytes that the message counts for while it waits.

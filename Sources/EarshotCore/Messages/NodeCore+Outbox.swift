@@ -21,6 +21,7 @@ extension NodeCore {
         else { return }
         var frames: [Frame] = []
         frames.reserveCapacity(batch.entries.count)
+        let takesReplies = self.takesReplies(conversation.peer)
         for (index, entry) in batch.entries.enumerated() {
             self.outgoing.update(entry.id) { $0.replace(.queued, by: .sent, at: conversation.peer) }
             guard let body = entry.body else { continue }
@@ -28,7 +29,8 @@ extension NodeCore {
                 .message(
                     MessageFrame(
                         session: carrier.session, id: entry.id, mode: batch.isResumed && index == 0 ? .resumed : .reliable,
-                        sequence: entry.sequence, sentAtMilliseconds: entry.sentAtMilliseconds, contentType: entry.contentType, body: body))
+                        sequence: entry.sequence, sentAtMilliseconds: entry.sentAtMilliseconds,
+                        inReplyTo: takesReplies ? entry.inReplyTo : nil, contentType: entry.contentType, body: body))
             )
         }
         if !frames.isEmpty { self.emit(.send(carrier.link, frames)) }

@@ -159,7 +159,7 @@ extension NodeCore {
             var message = OutgoingMessage(
                 id: row.id, contentType: row.contentType, size: row.size, body: nil, fingerprint: row.fingerprint, mode: .reliable,
                 isQueued: true, sent: row.sent, deadline: self.now.monotonic + left, recipients: row.recipients,
-                group: row.group)
+                group: row.group, inReplyTo: row.inReplyTo)
             message.requeue()
             for id in self.outgoing.insert(message) { self.keep([.remove(id)]) }
             for recipient in message.recipients where recipient.status == .queued {

@@ -33,7 +33,7 @@ extension NodeCore {
                 InboxMessage(
                     id: frame.id, senderID: peer, senderName: facts.name, contentType: frame.contentType, body: frame.body.compacted,
                     sent: WallTime(said: frame.sentAtMilliseconds), isResumed: isResumed,
-                    followsRefusal: intake.order.isRefusing, group: intake.group))
+                    followsRefusal: intake.order.isRefusing, group: intake.group, inReplyTo: frame.inReplyTo))
         }
         if !live.isEmpty { self.publish(.liveMessages(live)) }
         if !refused.isEmpty { self.send(refused, on: link) }
@@ -112,7 +112,7 @@ extension NodeCore {
         Message(
             id: frame.id, direction: .incoming, senderID: sender.id, senderName: sender.name, contentType: frame.contentType, body: body,
             mode: .unreliable, sent: WallTime(said: frame.sentAtMilliseconds), received: now, readState: .unread,
-            recipients: [], group: group)
+            recipients: [], group: group, inReplyTo: frame.inReplyTo)
     }
 
     /// Handles the outcomes of deliveries: they are reported to senders in few frames, and to event readers in one event.

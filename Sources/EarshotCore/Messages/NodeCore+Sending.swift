@@ -201,8 +201,8 @@ extension NodeCore {
         let deadline = burst.now.monotonic + (draft.timeout ?? EarshotLimits.messageTimeout)
         let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: draft.body, fingerprint: [], mode: .reliable,
-            isQueued: false, sent: burst.now.wall, deadline: deadline, recipients: burst.queued, group: burst.group, waiters: [place],
-            mayHaveArrived: burst.mayHaveArrived)
+            isQueued: false, sent: burst.now.wall, deadline: deadline, recipients: burst.queued, group: burst.group,
+            inReplyTo: draft.inReplyTo, waiters: [place], mayHaveArrived: burst.mayHaveArrived)
         self.insert(message)
         self.expireMessages(at: deadline)
         for index in burst.current { self.append(message, body: draft.body, on: index, &burst) }
@@ -216,7 +216,8 @@ extension NodeCore {
         }
         let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: draft.body, fingerprint: [], mode: .unreliable,
-            isQueued: false, sent: burst.now.wall, deadline: burst.now.monotonic, recipients: recipients, group: burst.group)
+            isQueued: false, sent: burst.now.wall, deadline: burst.now.monotonic, recipients: recipients, group: burst.group,
+            inReplyTo: draft.inReplyTo)
         if draft.id == nil { self.outgoing.insertUnreliable(message) } else { self.insert(message) }
         return message.result
     }
@@ -242,23 +243,26 @@ extension NodeCore {
                 peerID: burst.all[index].peer, status: .failed, error: .unavailable,
                 errorMessage: "the connection to \(burst.all[index].name) is busy, and an unreliable message does not wait")
         }
-        if draft.body.readableBytes <= EarshotLimits.copiedBody {
+        if draft.body.readableBytes <= EarshotLimits.copiedBody, draft.inReplyTo == nil {
             if burst.pending[index].template?.contentType != draft.contentType {
-                let frame = self.unreliableFrame(id, draft, in: session, burst)
+                let frame = self.unreliableFrame(id, draft, in: session, inReplyTo: nil, burst)
                 // Encoding cannot fail: the content type was checked, and no other field can be out of bounds.
                 burst.pending[index].template = try? MessageTemplate(frame)
             }
             if burst.pending[index].encode(id, draft.body, cost: draft.cost) { return nil }
         }
-        burst.pending[index].unreliable.frames.append(self.unreliableFrame(id, draft, in: session, burst))
+        let inReplyTo = self.takesReplies(burst.all[index].peer) ? draft.inReplyTo : nil
+        burst.pending[index].unreliable.frames.append(self.unreliableFrame(id, draft, in: session, inReplyTo: inReplyTo, burst))
         burst.pending[index].unreliable.cost += draft.cost
         return nil
     }
 
-    private func unreliableFrame(_ id: MessageID, _ draft: MessageDraft, in session: SessionID, _ burst: SendingBurst) -> MessageFrame {
+    private func unreliableFrame(
+        _ id: MessageID, _ draft: MessageDraft, in session: SessionID, inReplyTo: MessageID?, _ burst: SendingBurst
+    ) -> MessageFrame {
         MessageFrame(
             session: session, id: id, mode: .unreliable, sequence: 0, sentAtMilliseconds: burst.now.wall.milliseconds,
-            contentType: draft.contentType, body: draft.body)
+            inReplyTo: inReplyTo, contentType: draft.contentType, body: draft.body)
     }
 
     private func checkQueue(for draft: MessageDraft) throws(EarshotError) {
@@ -279,11 +283,11 @@ extension NodeCore {
         let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: nil, fingerprint: draft.fingerprint,
             mode: .reliable, isQueued: true, sent: burst.now.wall, deadline: burst.now.monotonic + age, recipients: burst.queued,
-            group: burst.group, isBeingAdded: true, mayHaveArrived: burst.mayHaveArrived)
+            group: burst.group, inReplyTo: draft.inReplyTo, isBeingAdded: true, mayHaveArrived: burst.mayHaveArrived)
         self.insert(message)
         let row = QueuedMessage(
             id: id, contentType: draft.contentType, body: draft.body, fingerprint: draft.fingerprint, sent: burst.now.wall,
-            deadline: burst.now.running + age, recipients: message.recipients, group: message.group)
+            deadline: burst.now.running + age, recipients: message.recipients, group: message.group, inReplyTo: message.inReplyTo)
         self.keep([.add(row)], then: .queued(id, draft.body, place))
     }
 
@@ -340,7 +344,7 @@ extension NodeCore {
         Outbox.Entry(
             id: message.id, sequence: self.outgoing.nextSequence(at: self.now.wall), contentType: message.contentType, size: message.size,
             body: body, sentAtMilliseconds: message.sent.milliseconds, isQueued: message.isQueued,
-            mayHaveArrived: message.mayHaveArrived.contains(peer))
+            mayHaveArrived: message.mayHaveArrived.contains(peer), inReplyTo: message.inReplyTo)
     }
 
     /// Sends the messages that a burst has gathered.

@@ -22,6 +22,7 @@ package struct Outbox: Sendable {
         package let sentAtMilliseconds: Int64
         /// Whether the message waits on disk until its deadline.
         package let isQueued: Bool
+        package let inReplyTo: MessageID?
         package fileprivate(set) var isInFlight = false
         /// Whether a connection was given the message, now or earlier. From then on the receiver may have it, even if the connection was
         /// lost.
@@ -29,7 +30,7 @@ package struct Outbox: Sendable {
 
         package init(
             id: MessageID, sequence: UInt64, contentType: String, size: Int, body: ByteBuffer?, sentAtMilliseconds: Int64, isQueued: Bool,
-            mayHaveArrived: Bool = false
+            mayHaveArrived: Bool = false, inReplyTo: MessageID? = nil
         ) {
             self.id = id
             self.sequence = sequence
@@ -39,6 +40,7 @@ package struct Outbox: Sendable {
             self.sentAtMilliseconds = sentAtMilliseconds
             self.isQueued = isQueued
             self.mayHaveArrived = mayHaveArrived
+            self.inReplyTo = inReplyTo
         }
 
         package var cost: Int { self.size + EarshotLimits.messageOverhead }

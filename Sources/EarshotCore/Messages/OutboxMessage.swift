@@ -13,25 +13,29 @@ public struct OutboxMessage: Sendable, Hashable, Codable, Identifiable {
     public let recipients: [Message.Recipient]
     /// The group of the message; `nil` for sessions of two.
     public let group: GroupLabel?
+    /// The message to which this one replies; `nil` if it is no reply.
+    public let inReplyTo: MessageID?
     /// The time at which the message was queued.
     package let sent: WallTime
     /// The time at which the message expires.
     package let end: WallTime
 
     package init(
-        id: MessageID, contentType: String, size: Int, recipients: [Message.Recipient], group: GroupLabel?, sent: WallTime, end: WallTime
+        id: MessageID, contentType: String, size: Int, recipients: [Message.Recipient], group: GroupLabel?,
+        inReplyTo: MessageID? = nil, sent: WallTime, end: WallTime
     ) {
         self.id = id
         self.contentType = contentType
         self.size = size
         self.recipients = recipients
         self.group = group
+        self.inReplyTo = inReplyTo
         self.sent = sent
         self.end = end
     }
 
     private enum CodingKeys: String, CodingKey {
-        case id, contentType, size, recipients, group
+        case id, contentType, size, recipients, group, inReplyTo
         case sent = "sentAt"
         case end = "expiresAt"
     }
@@ -44,7 +48,7 @@ extension NodeCore {
         return waiting.sorted { ($0.sent, $0.id.high, $0.id.low) < ($1.sent, $1.id.high, $1.id.low) }.map { message in
             OutboxMessage(
                 id: message.id, contentType: message.contentType, size: message.size, recipients: message.recipients,
-                group: message.group.map { self.label(of: $0) }, sent: message.sent,
+                group: message.group.map { self.label(of: $0) }, inReplyTo: message.inReplyTo, sent: message.sent,
                 end: self.now.wall + (message.deadline - self.now.monotonic))
         }
     }

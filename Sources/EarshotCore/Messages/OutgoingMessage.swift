@@ -32,6 +32,8 @@ package struct OutgoingMessage: Sendable {
     package private(set) var recipients: [Message.Recipient]
     /// The group of the message; `nil` for sessions of two.
     package private(set) var group: GroupID?
+    /// The message to which this one replies.
+    package private(set) var inReplyTo: MessageID?
     /// Whether the row of a queued message is being written. If the write fails, the disk may still have an earlier row with its id.
     private(set) var isBeingAdded = false
     /// Recipients whose final status is being written, with that status. The only change that can follow is from delivered to read.
@@ -118,7 +120,7 @@ package struct OutgoingMessage: Sendable {
     /// sent.
     func isSame(_ draft: MessageDraft, peers: [PeerID], in group: GroupID?) -> Bool {
         guard self.contentType == draft.contentType, self.size == draft.body.readableBytes, self.mode == draft.mode,
-            self.group == group, group != nil || Set(self.recipients.map(\.peerID)) == Set(peers)
+            self.inReplyTo == draft.inReplyTo, self.group == group, group != nil || Set(self.recipients.map(\.peerID)) == Set(peers)
         else { return false }
         guard let own = self.body else { return !self.fingerprint.isEmpty && self.fingerprint == draft.fingerprint }
         return own == draft.body

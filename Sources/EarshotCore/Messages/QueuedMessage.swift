@@ -14,12 +14,15 @@ package struct QueuedMessage: Sendable, Hashable, Identifiable {
     package let recipients: [Message.Recipient]
     /// The group of the message; `nil` for sessions of two.
     package let group: GroupID?
+    /// The message to which this one replies.
+    package let inReplyTo: MessageID?
 
     package init(
         id: MessageID, contentType: String, body: ByteBuffer, fingerprint: [UInt8], sent: WallTime, deadline: WallTime,
-        recipients: [Message.Recipient], group: GroupID? = nil
+        recipients: [Message.Recipient], group: GroupID? = nil, inReplyTo: MessageID? = nil
     ) {
         self.group = group
+        self.inReplyTo = inReplyTo
         self.id = id
         self.contentType = contentType
         self.body = body
@@ -42,12 +45,15 @@ package struct QueuedMessageRow: Sendable, Hashable, Identifiable {
     package var recipients: [Message.Recipient]
     /// The group of the message; `nil` for sessions of two.
     package let group: GroupID?
+    /// The message to which this one replies.
+    package let inReplyTo: MessageID?
 
     package init(
         id: MessageID, contentType: String, size: Int, fingerprint: [UInt8], sent: WallTime, deadline: WallTime,
-        recipients: [Message.Recipient], group: GroupID? = nil
+        recipients: [Message.Recipient], group: GroupID? = nil, inReplyTo: MessageID? = nil
     ) {
         self.group = group
+        self.inReplyTo = inReplyTo
         self.id = id
         self.contentType = contentType
         self.size = size

@@ -13,7 +13,7 @@ extension ControlAPI.Message {
             to: isOutgoing ? message.recipients.map(\.peerID) : nil, body: Array(message.body.readableBytesView),
             contentType: message.contentType, mode: Tolerant(message.mode), sentAt: message.sentAt, receivedAt: message.receivedAt,
             state: Tolerant(message.readState), recipients: isOutgoing ? message.recipients.map(ControlAPI.Recipient.init) : nil,
-            group: message.group.map(ControlAPI.GroupLabel.init))
+            group: message.group.map(ControlAPI.GroupLabel.init), inReplyTo: message.inReplyTo)
     }
 }
 

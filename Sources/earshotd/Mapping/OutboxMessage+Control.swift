@@ -7,6 +7,6 @@ extension ControlAPI.OutboxMessage {
         self.init(
             messageID: message.id, contentType: message.contentType, size: message.size,
             recipients: message.recipients.map(ControlAPI.Recipient.init), group: message.group.map(ControlAPI.GroupLabel.init),
-            sentAt: message.sentAt, expiresAt: message.expiresAt)
+            inReplyTo: message.inReplyTo, sentAt: message.sentAt, expiresAt: message.expiresAt)
     }
 }

@@ -99,7 +99,8 @@ struct GeneratedModels: GeneratedValues {
             id: self.id(), direction: self.word(Direction.self), senderID: self.peerID(), senderName: self.text(),
             contentType: self.element(["text/plain", "x", "TEXT/html; charset=utf-8"]), body: ByteBuffer(bytes: self.bytes()),
             mode: self.word(Message.Mode.self), sent: self.time(), received: self.optional { $0.time() },
-            readState: self.word(Message.ReadState.self), recipients: self.list { $0.recipient() }, group: self.optional { $0.label() })
+            readState: self.word(Message.ReadState.self), recipients: self.list { $0.recipient() }, group: self.optional { $0.label() },
+            inReplyTo: self.optional { $0.id() })
     }
 
     mutating func resource() -> Resource {
@@ -130,7 +131,7 @@ struct GeneratedModels: GeneratedValues {
     mutating func outboxMessage() -> OutboxMessage {
         .init(
             id: self.id(), contentType: self.text(), size: Int(self.number(below: 1 << 20)), recipients: self.list { $0.recipient() },
-            group: self.optional { $0.label() }, sent: self.time(), end: self.time())
+            group: self.optional { $0.label() }, inReplyTo: self.optional { $0.id() }, sent: self.time(), end: self.time())
     }
 
     mutating func ping() -> PeerPing {

@@ -57,11 +57,11 @@ extension InboxMessage {
     /// Creates a message with a `Date`.
     init(
         id: MessageID, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, sentAt: Date, isResumed: Bool = true,
-        followsRefusal: Bool = false
+        followsRefusal: Bool = false, inReplyTo: MessageID? = nil
     ) {
         self.init(
             id: id, senderID: senderID, senderName: senderName, contentType: contentType, body: body, sent: WallTime(sentAt),
-            isResumed: isResumed, followsRefusal: followsRefusal)
+            isResumed: isResumed, followsRefusal: followsRefusal, inReplyTo: inReplyTo)
     }
 }
 

@@ -253,11 +253,13 @@ final class RawPeer: Sendable {
 
     func close() async { try? await self.channel.close().get() }
 
-    func message(_ text: String, in session: SessionID, sequence: UInt64 = 1, id: MessageID = .random()) -> Frame {
+    func message(
+        _ text: String, in session: SessionID, sequence: UInt64 = 1, id: MessageID = .random(), inReplyTo: MessageID? = nil
+    ) -> Frame {
         .message(
             MessageFrame(
-                session: session, id: id, mode: .reliable, sequence: sequence, sentAtMilliseconds: 0, contentType: "text/plain",
-                body: ByteBuffer(string: text)))
+                session: session, id: id, mode: .reliable, sequence: sequence, sentAtMilliseconds: 0, inReplyTo: inReplyTo,
+                contentType: "text/plain", body: ByteBuffer(string: text)))
     }
 
     func offer(_ name: String, size: UInt64, in session: SessionID, id: ResourceID = .random()) -> Frame {

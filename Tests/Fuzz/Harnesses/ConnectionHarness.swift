@@ -118,7 +118,8 @@ enum ConnectionHarness: Harness {
             return .message(
                 MessageFrame(
                     session: self.session, id: MessageID(high: 0, low: 1), mode: kind & 16 == 0 ? .reliable : .resumed,
-                    sequence: dice.number(below: 8), sentAtMilliseconds: 0, contentType: "x", body: ByteBuffer()))
+                    sequence: dice.number(below: 8), sentAtMilliseconds: 0,
+                    inReplyTo: kind & 32 == 0 ? nil : MessageID(high: 0, low: 2), contentType: "x", body: ByteBuffer()))
         case 6, 7:
             let size = kind & 16 == 0 ? dice.number(below: 8) : UInt64(Int64.max)
             return .resource(.offer(ResourceOffer(session: self.session, id: resource, kind: .file, size: size, name: "a")))
