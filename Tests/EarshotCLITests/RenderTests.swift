@@ -6,11 +6,13 @@ import Testing
 @testable import EarshotCLI
 
 struct RenderTests {
-    private func message(_ body: String, from name: String = "alice", type: String = "text/plain") -> ControlAPI.Message {
+    private func message(
+        _ body: String, from name: String = "alice", type: String = "text/plain", inReplyTo: MessageID? = nil
+    ) -> ControlAPI.Message {
         ControlAPI.Message(
             id: "m", direction: .known(.incoming), sender: .init(id: "P", name: name), body: Array(body.utf8), contentType: type,
             mode: .known(.reliable), sentAt: Date(timeIntervalSince1970: 0), receivedAt: Date(timeIntervalSince1970: 0),
-            state: .known(.unread))
+            state: .known(.unread), inReplyTo: inReplyTo)
     }
 
     private var time: String { Words.time(Date(timeIntervalSince1970: 0)) }
@@ -19,6 +21,12 @@ struct RenderTests {
         #expect(Render.message(self.message("hello")) == "\(self.time) alice: hello\n")
         #expect(Render.message(self.message("hello\n")) == "\(self.time) alice: hello\n")
         #expect(Render.message(self.message("")) == "\(self.time) alice: \n")
+    }
+
+    @Test func aReplyShowsTheBeginningOfItsQuestion() {
+        let question = MessageID(high: 0x0123_4567_89AB_CDEF, low: 1)
+        #expect(Render.message(self.message("yes", inReplyTo: question)) == "\(self.time) alice (reply to 01234567-89a): yes\n")
+        #expect(Render.body(of: self.message("a\n\u{1B}b\n")) == "a\n\\eb\n")
     }
 
     @Test(arguments: ["\n", "\r\n", "\r", "\u{B}", "\u{C}", "\u{85}", "\u{2028}", "\u{2029}"])

@@ -1,13 +1,13 @@
 import ArgumentParser
 import EarshotClient
 import EarshotSafety
-import Glibc
 
 struct SendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Send a message, and wait until the receiver has stored it.",
         usage: """
             earshot send PEER TEXT... [--to PEER]... [--mode MODE] [--type MIME] [--queue] [--timeout TIME]
+            earshot send PEER TEXT... --in-reply-to ID
             earshot send --all TEXT...
             earshot send --group GROUP TEXT...
             earshot send PEER - < message
@@ -48,6 +48,13 @@ struct SendCommand: AsyncParsableCommand {
             "Maximum time to try, in seconds or with a unit, such as 30, 1.5s or 2min; default: 10s; with --queue, outbox_age.",
             valueName: "time"))
     var timeout: Seconds?
+    @Option(
+        name: .long, help: ArgumentHelp("The id of the message to which this one replies.", valueName: "id"),
+        transform: { text in
+            guard let id = MessageID(text) else { throw ValidationError("earshot receive --json shows the ids of messages") }
+            return id
+        })
+    var inReplyTo: MessageID?
     @OptionGroup var options: GlobalOptions
 
     mutating func validate() throws {
@@ -64,9 +71,6 @@ struct SendCommand: AsyncParsableCommand {
         if self.queue, self.mode == .unreliable {
             throw ValidationError("an unreliable message cannot be queued; give either --mode unreliable or --queue")
         }
-        if let timeout = self.timeout?.duration, timeout <= .zero || timeout > WireLimits.messageTimeout {
-            throw ValidationError("--timeout is more than 0 and at most \(WireLimits.messageTimeout.components.seconds) seconds")
-        }
         if self.file != nil, !self.text.isEmpty { throw ValidationError("give either TEXT or --file, not both") }
         if self.lines {
             guard self.text.isEmpty, self.file == nil else {
@@ -75,30 +79,20 @@ struct SendCommand: AsyncParsableCommand {
         } else if self.file == nil, self.text.isEmpty {
             throw ValidationError("no message given; give TEXT, -, --lines or --file FILE")
         }
-        if self.text == [""] { throw ValidationError("the text is empty; an empty message can be sent with - or --file") }
-        if let type = self.type, type.isEmpty || type.utf8.count > WireLimits.contentType {
-            throw ValidationError("a content type is 1 to \(WireLimits.contentType) bytes, such as text/plain")
-        }
+        try MessageBody.check(text: self.text, type: self.type, timeout: self.timeout)
     }
 
     mutating func run() async throws {
         guard !self.lines else { return try await self.sendLines() }
         let options = self.options
-        let body = try self.body()
-        guard body.count <= WireLimits.messageBody else {
-            throw CommandFailure(
-                .data, "the message is longer than the limit of \(WireLimits.messageBody) bytes",
-                hint: "send it as a file: earshot file send \((self.peer ?? "PEER").escapedForDisplay) PATH")
-        }
-        // NUL is valid UTF-8, but does not occur in text.
-        let isText = !body.contains(0) && String(validating: body, as: UTF8.self) != nil
+        let body = try MessageBody.read(self.text, file: self.file, peer: self.peer)
         // The id is chosen here, so that an interruption can name the message.
         let id = MessageID.random()
         let request = ControlAPI.MessageRequest(
             to: self.recipients, body: body,
-            contentType: self.type ?? (isText ? BodyCoding.textType : BodyCoding.binaryType),
+            contentType: self.type ?? MessageBody.contentType(of: body),
             mode: self.mode == .reliable ? .reliable : .unreliable, messageID: id, queue: self.queue ? true : nil,
-            timeout: self.timeout?.duration)
+            timeout: self.timeout?.duration, inReplyTo: self.inReplyTo)
         let peer = self.to.isEmpty ? self.peer : nil
         let (recipients, group) = (self.peer.map { [$0] + self.to }, self.group)
         let (receipt, names) = try await options.withClient { client in
@@ -122,7 +116,7 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     /// Sends the message. The daemon keeps a message that it has accepted: an interruption only stops waiting, and says so.
-    private static func send(
+    static func send(
         _ request: ControlAPI.MessageRequest, _ id: MessageID, _ client: ControlClient
     ) async throws -> ControlReply<ControlAPI.MessageReceipt> {
         guard request.mode == .reliable else { return try await client.send(request) }
@@ -138,32 +132,11 @@ struct SendCommand: AsyncParsableCommand {
         let upload = LineUpload(
             template: LineUpload.Template(
                 recipients: recipients, group: self.group, contentType: self.type, isUnreliable: self.mode == .unreliable,
-                isQueued: self.queue,
-                timeout: self.timeout?.value), showsJSON: self.options.json)
+                isQueued: self.queue, timeout: self.timeout?.value, inReplyTo: self.inReplyTo), showsJSON: self.options.json)
         try await self.options.withClient { client in
             let warning = ProtectionWarning(client: client)
             if let recipients { await warning.tell(of: recipients) } else if group == nil { await warning.tellOfAll() }
             try await upload.run(client)
-        }
-    }
-
-    private func body() throws -> [UInt8] {
-        // Reading one byte more than the limit shows that a message is too long.
-        if self.text == ["-"] { return try Self.read(nil) }
-        if let file = self.file { return try Self.read(file) }
-        return Array(self.text.joined(separator: " ").utf8)
-    }
-
-    private static func read(_ path: String?) throws -> [UInt8] {
-        do {
-            guard let path else { return try Standard.readAll(limit: WireLimits.messageBody) }
-            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
-            guard descriptor >= 0 else { throw FileError("open", path) }
-            let file = OpenFile(descriptor: descriptor, subject: path)
-            defer { withExtendedLifetime(file) {} }
-            return try Standard.readAll(from: descriptor, subject: path, limit: WireLimits.messageBody)
-        } catch let error as FileError {
-            throw CommandFailure(.noInput, error.description)
         }
     }
 

@@ -188,14 +188,21 @@ enum Render {
     static func message(_ message: ControlAPI.Message) -> String {
         let mark = message.mode == .unreliable ? " (unreliable)" : ""
         let place = message.group.map { " in \($0.name.escapedForDisplay)" } ?? ""
-        let head = "\(Words.time(message.receivedAt ?? message.sentAt)) \(message.sender.name.escapedForDisplay)\(place)\(mark): "
+        let question = message.inReplyTo.map { " (reply to \(Words.short($0)))" } ?? ""
+        let sender = message.sender.name.escapedForDisplay
+        let head = "\(Words.time(message.receivedAt ?? message.sentAt)) \(sender)\(place)\(mark)\(question): "
+        return head + Self.body(of: message, indent: "    ")
+    }
+
+    /// The text of a message, or a line that describes other bytes. Lines after the first are indented.
+    static func body(of message: ControlAPI.Message, indent: String = "") -> String {
         guard let text = BodyCoding.text(message.body, contentType: message.contentType) else {
-            return head + "<\(Words.count(message.size, "byte")) of \(message.contentType.escapedForDisplay)>\n"
+            return "<\(Words.count(message.size, "byte")) of \(message.contentType.escapedForDisplay)>\n"
         }
         var lines = text.escapedLines.split(separator: "\n", omittingEmptySubsequences: false)
         // `echo text | earshot send bob -` ends with a newline, which would show as an empty line.
         if lines.count > 1, lines.last == "" { lines.removeLast() }
-        return head + lines.joined(separator: "\n    ") + "\n"
+        return lines.joined(separator: "\n\(indent)") + "\n"
     }
 
     /// One line for an event. `names` are peers' names by id; a peer without a name is shown by its id.

@@ -14,7 +14,10 @@ struct LineUpload: Sendable {
         private let head: ByteBuffer
 
         /// Creates the part for these peers, for a group, or (with neither) for all peers in a session.
-        init(recipients: [String]?, group: String? = nil, contentType: String?, isUnreliable: Bool, isQueued: Bool, timeout: Double?) {
+        init(
+            recipients: [String]?, group: String? = nil, contentType: String?, isUnreliable: Bool, isQueued: Bool, timeout: Double?,
+            inReplyTo: MessageID? = nil
+        ) {
             self.isUnreliable = isUnreliable
             self.isQueued = isQueued
             var head = ByteBuffer(string: group == nil ? "{\"to\":" : "{\"group\":")
@@ -36,6 +39,7 @@ struct LineUpload: Sendable {
             if isUnreliable { head.writeString(",\"mode\":\"unreliable\"") }
             if isQueued { head.writeString(",\"queue\":true") }
             if let timeout { head.writeString(",\"timeout_seconds\":\(timeout)") }
+            if let inReplyTo { head.writeString(",\"in_reply_to\":\"\(inReplyTo)\"") }
             self.head = head
         }
 
