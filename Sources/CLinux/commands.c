@@ -25,7 +25,7 @@ int earshot_memory_file(const void *bytes, size_t count) {
     return file;
 }
 
-int earshot_spawn(const char *path, char *const arguments[], char *const environment[], int input, pid_t *process) {
+int earshot_spawn(const char *path, char *const arguments[], char *const environment[], int input, int output, pid_t *process) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int code = posix_spawn_file_actions_init(&actions);
@@ -39,6 +39,7 @@ int earshot_spawn(const char *path, char *const arguments[], char *const environ
     sigfillset(&all);
     sigemptyset(&none);
     code = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    if (code == 0 && output >= 0) code = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     if (code == 0) code = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
     if (code == 0) code = posix_spawnattr_setsigdefault(&attributes, &all);
     if (code == 0) code = posix_spawnattr_setsigmask(&attributes, &none);

@@ -27,8 +27,8 @@ struct EarshotCommand: AsyncParsableCommand {
             CommandGroup(
                 name: "Messages and files",
                 subcommands: [
-                    SendCommand.self, ReceiveCommand.self, OnCommand.self, OutboxCommand.self, FileCommand.self, StreamCommand.self,
-                    GroupCommand.self,
+                    SendCommand.self, ReceiveCommand.self, AskCommand.self, OnCommand.self, OutboxCommand.self, FileCommand.self,
+                    StreamCommand.self, GroupCommand.self,
                 ]),
         ])
 

@@ -41,6 +41,37 @@ import Testing
         kill(try #require(Int32(pid.trimmingCharacters(in: .newlines))), SIGKILL)
     }
 
+    /// Runs a shell script whose output is collected.
+    private func collect(_ script: String) async throws -> (ending: HandlerCommand.Ending, output: [UInt8]?) {
+        let output = try CommandOutput()
+        let ending = try await HandlerCommand(["sh", "-c", script]).run(output: output, Self.variables)
+        return (ending, await output.bytes())
+    }
+
+    @Test func theOutputIsCollected() async throws {
+        let (ending, output) = try await self.collect("printf 'up %s days\\n' 3; echo not this >/dev/null; exit 4")
+        #expect(ending == .exited(4) && output == Array("up 3 days\n".utf8))
+        #expect(try await self.collect("exit 0").output == [])
+    }
+
+    @Test func theOutputHasALimit() async throws {
+        let limit = CommandOutput.limit
+        let (ending, output) = try await self.collect("head -c \(limit) /dev/zero")
+        #expect(ending == .exited(0) && output?.count == limit)
+        #expect(try await self.collect("head -c \(limit + 1) /dev/zero").output == nil)
+        // A command that prints without end is ended.
+        let endless = try await self.collect("exec cat /dev/zero")
+        #expect(endless.ending == .killed(signal: SIGPIPE) && endless.output == nil)
+    }
+
+    /// The output ends with the command, also if a child keeps the pipe open.
+    @Test func aChildThatLivesOnDoesNotDelayTheOutput() async throws {
+        let (ending, output) = try await self.collect("sleep 1000 2>/dev/null & echo $!")
+        #expect(ending == .exited(0))
+        let pid = String(decoding: output ?? [], as: UTF8.self).trimmingCharacters(in: .newlines)
+        kill(try #require(Int32(pid)), SIGKILL)
+    }
+
     /// A command inherits no descriptor, no ignored signal and no terminal.
     @Test func theCommandStartsClean() async throws {
         signal(SIGUSR1, SIG_IGN)
@@ -70,8 +101,8 @@ import Testing
         #expect(
             lines == [
                 "EARSHOT_CONTENT_TYPE=", "EARSHOT_EVENT=message.received", "EARSHOT_FROM=bob\\n\\u{202E}", "EARSHOT_FROM_ID=",
-                "EARSHOT_GROUP=", "EARSHOT_MESSAGE_ID=", "EARSHOT_NAME=a b", "EARSHOT_NAMES=another's", "EARSHOT_SIZE=12",
-                "EARSHOT_SOCKET=/run/socket", "EARSHOT_TRUST=",
+                "EARSHOT_GROUP=", "EARSHOT_IN_REPLY_TO=", "EARSHOT_MESSAGE_ID=", "EARSHOT_NAME=a b", "EARSHOT_NAMES=another's",
+                "EARSHOT_SIZE=12", "EARSHOT_SOCKET=/run/socket", "EARSHOT_TRUST=",
             ])
     }
 
@@ -140,10 +171,11 @@ import Testing
         let message = ControlAPI.Message(
             id: "m", direction: .known(.incoming), sender: .init(id: "p", name: "bob"), body: [1, 2], contentType: "a/b",
             mode: .known(.reliable), sentAt: Date(timeIntervalSince1970: 0), state: .known(.unread),
-            group: ControlAPI.GroupLabel(id: "g", name: "team"))
+            group: ControlAPI.GroupLabel(id: "g", name: "team"), inReplyTo: "q")
         let lines = HandlerVariables(message, trust: "trusted", socket: "s").lines
         #expect(lines.contains("EARSHOT_FROM=bob") && lines.contains("EARSHOT_TRUST=trusted") && lines.contains("EARSHOT_GROUP=team"))
         #expect(lines.contains("EARSHOT_SIZE=2") && lines.contains("EARSHOT_CONTENT_TYPE=a/b"))
+        #expect(lines.contains("EARSHOT_IN_REPLY_TO=\("q" as MessageID)"))
         #expect(lines.contains("EARSHOT_MESSAGE_ID=\(message.id)") && lines.contains("EARSHOT_FROM_ID=\(message.sender.id)"))
     }
 }

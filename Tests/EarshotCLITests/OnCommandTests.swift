@@ -11,7 +11,7 @@ import Testing
     @Test(arguments: [
         ["message", "--", "lp"], ["message", "--from", "bob", "--from", "carol", "--type", "image/*", "--", "lp", "--socket", "-n"],
         ["file"], ["file", "-o", "d", "--jobs", "64", "--retry", "100ms"], ["file", "--group", "team", "--", "lp", "{}"],
-        ["peer.found", "--since", "0", "--", "cat"], ["*", "--", "cat"],
+        ["peer.found", "--since", "0", "--", "cat"], ["*", "--", "cat"], ["message", "--reply", "--json", "--", "uptime"],
     ])
     func commandsAreAccepted(words: [String]) throws {
         let command = try #require(try EarshotCommand.parseAsRoot(["on"] + words) as? OnCommand)
@@ -23,7 +23,7 @@ import Testing
         ["message", "-o", "d", "--", "lp"], ["file", "--type", "a/b", "--", "lp"], ["file", "--since", "1"], ["file", "-o", ""],
         ["peer.found", "--from", "bob", "--", "cat"], ["peer.found", "--jobs", "2", "--", "cat"], ["message", "--jobs", "0", "--", "lp"],
         ["message", "--jobs", "65", "--", "lp"], ["message", "--retry", "99ms", "--", "lp"], ["message", "--from", "", "--", "lp"],
-        ["message", "--type", "text", "--", "lp"],
+        ["message", "--type", "text", "--", "lp"], ["file", "--reply", "--", "lp"], ["peer.found", "--reply", "--", "cat"],
     ])
     func otherCommandsAreRefused(words: [String]) {
         #expect(throws: (any Error).self) { try EarshotCommand.parseAsRoot(["on"] + words) }

@@ -160,6 +160,13 @@ def handlers(scene):
     scene.run("alice", "earshot send bob --type text/x-push main")
     building.says("built")
     building.interrupt()
+    scene.tool("uptime", "echo up 3 days")
+    replying = scene.begin("bob", "earshot on message --from alice --type text/x-status --reply -- uptime")
+    scene.run("alice", "earshot ask bob --type text/x-status status", says="up 3 days")
+    replying.interrupt()
+    answering = scene.begin("bob", "earshot on message --reply -- echo 12 GB")
+    scene.run("alice", "earshot ask bob disk space", says="12 GB")
+    answering.interrupt()
 
 
 def reload(scene, name, key):

@@ -7,7 +7,7 @@ struct OnCommand: AsyncParsableCommand {
         commandName: "on", abstract: "Run a command for each message, file or event that arrives.",
         discussion: """
             With message, runs COMMAND once for each unread message, oldest first, with the message on its standard input, and marks the \
-            message read when COMMAND exits with 0. With file, fetches each received file, and runs COMMAND with its path. With an event, \
+            message read when COMMAND exits with 0. With --reply, what COMMAND prints is sent back to the sender. With file, fetches each received file, and runs COMMAND with its path. With an event, \
             such as peer.found, or * for all, runs COMMAND with the event's JSON on its standard input. See earshot-on(1).
             """)
 
@@ -48,6 +48,8 @@ struct OnCommand: AsyncParsableCommand {
     var group: String?
     @Option(name: .long, help: ArgumentHelp("Only messages of this type, such as text/plain or image/*.", valueName: "mime"))
     var type: ContentType?
+    @Flag(name: .long, help: "Send what the command prints back to the sender of the message, as a reply.")
+    var reply = false
     @Option(
         name: [.short, .long], help: ArgumentHelp("Save files to this directory. Default: the current one.", valueName: "dir"),
         completion: .directory)
@@ -72,13 +74,13 @@ struct OnCommand: AsyncParsableCommand {
         if let retry = self.retry, retry.value < Self.shortestRetry { throw ValidationError("--retry is 100ms or more") }
         switch self.subject {
         case .message: try self.refuse("messages", ["--output": self.output != nil, "--since": self.since != nil])
-        case .file: try self.refuse("files", ["--type": self.type != nil, "--since": self.since != nil])
+        case .file: try self.refuse("files", ["--type": self.type != nil, "--since": self.since != nil, "--reply": self.reply])
         case .event:
             try self.refuse(
                 "events",
                 [
                     "--from": !self.from.isEmpty, "--group": self.group != nil, "--type": self.type != nil, "--output": self.output != nil,
-                    "--jobs": self.jobs != nil, "--retry": self.retry != nil,
+                    "--jobs": self.jobs != nil, "--retry": self.retry != nil, "--reply": self.reply,
                 ])
         }
         guard !self.command.isEmpty || self.subject == .file else { throw ValidationError("no command given; write it after --") }
@@ -90,7 +92,7 @@ struct OnCommand: AsyncParsableCommand {
 
     mutating func run() async throws {
         let (subject, from, group, type, since) = (self.subject, self.from, self.group, self.type, self.since)
-        let (jobs, retry, options) = (self.jobs ?? 1, self.retry?.duration ?? Self.usualRetry, self.options)
+        let (jobs, retry, reply, options) = (self.jobs ?? 1, self.retry?.duration ?? Self.usualRetry, self.reply, self.options)
         let command = self.command.isEmpty ? nil : try HandlerCommand(self.command)
         let directory = subject == .file ? try SafeDirectory(path: self.output ?? ".") : nil
         try await options.withClient { client in
@@ -108,7 +110,7 @@ struct OnCommand: AsyncParsableCommand {
                     try await HandlerLoop(source: source, jobs: 1, retry: retry).run()
                 } else {
                     let source = MessageHandling(
-                        client: client, command: command, senders: senders, group: group, type: type, asJSON: options.json)
+                        client: client, command: command, senders: senders, group: group, type: type, asJSON: options.json, replies: reply)
                     try await HandlerLoop(source: source, jobs: jobs, retry: retry).run()
                 }
             }

@@ -94,9 +94,13 @@ final class HandlerCommand: Sendable {
     }
 
     /// Runs the command with bytes as its standard input and variables added to its environment, and waits for its end. The path of a file
-    /// takes the place of the argument `{}`, or is the last argument.
+    /// takes the place of the argument `{}`, or is the last argument. With `output`, the command's standard output is collected there, and
+    /// otherwise it is that of this process.
     /// - Throws: a failure if the command cannot be run at all, or `FileError` if there is no memory or process for it now.
-    func run(input: [UInt8] = [], file: String? = nil, _ variables: HandlerVariables) async throws -> Ending {
+    func run(
+        input: [UInt8] = [], file: String? = nil, output: CommandOutput? = nil, _ variables: HandlerVariables
+    ) async throws -> Ending {
+        defer { output?.end() }
         var words = self.words
         if let file {
             // Only a whole argument: within the text of a script, a shell would evaluate the name that a peer chose.
@@ -107,10 +111,10 @@ final class HandlerCommand: Sendable {
         let descriptor = input.withUnsafeBytes { earshot_memory_file($0.baseAddress, $0.count) }
         guard descriptor >= 0 else { throw FileError("hold the input of", self.name) }
         defer { close(descriptor) }
-        return try await self.run(words, variables, input: descriptor)
+        return try await self.run(words, variables, input: descriptor, output: output?.descriptor ?? -1)
     }
 
-    private func run(_ words: [String], _ variables: HandlerVariables, input: CInt) async throws -> Ending {
+    private func run(_ words: [String], _ variables: HandlerVariables, input: CInt, output: CInt) async throws -> Ending {
         let arguments = words.map { strdup($0) } + [nil]
         let added = variables.lines.map { strdup($0) }
         defer { for pointer in arguments + added { free(pointer) } }
@@ -119,7 +123,8 @@ final class HandlerCommand: Sendable {
             // Within the lock: the command may end before it is among the running ones.
             code = Self.running.withLock { running in
                 var process: pid_t = 0
-                let code = earshot_spawn(self.path, arguments, Self.inherited(without: variables) + added + [nil], input, &process)
+                let environment = Self.inherited(without: variables) + added + [nil]
+                let code = earshot_spawn(self.path, arguments, environment, input, output, &process)
                 if code == 0 { running[process] = Run(command: ObjectIdentifier(self), continuation: continuation) }
                 return code
             }

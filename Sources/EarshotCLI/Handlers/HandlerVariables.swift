@@ -11,6 +11,7 @@ struct HandlerVariables: Hashable, Sendable {
     var trust = ""
     var group = ""
     var messageID: MessageID?
+    var inReplyTo: MessageID?
     var contentType = ""
     var size: UInt64?
     /// A safe name as it is, any other name escaped.
@@ -27,6 +28,7 @@ struct HandlerVariables: Hashable, Sendable {
             ("EARSHOT_EVENT", self.event.escapedForDisplay), ("EARSHOT_FROM", self.from.escapedForDisplay),
             ("EARSHOT_FROM_ID", self.fromID?.description ?? ""), ("EARSHOT_TRUST", self.trust.escapedForDisplay),
             ("EARSHOT_GROUP", self.group.escapedForDisplay), ("EARSHOT_MESSAGE_ID", self.messageID?.description ?? ""),
+            ("EARSHOT_IN_REPLY_TO", self.inReplyTo?.description ?? ""),
             ("EARSHOT_CONTENT_TYPE", self.contentType.escapedForDisplay), ("EARSHOT_SIZE", self.size.map { "\($0)" } ?? ""),
             ("EARSHOT_NAME", self.name), ("EARSHOT_SOCKET", self.socket),
         ]
@@ -44,5 +46,6 @@ extension HandlerVariables {
         (self.from, self.fromID, self.trust) = (message.sender.name, message.sender.id, trust)
         self.group = message.group?.name ?? ""
         (self.messageID, self.contentType, self.size) = (message.id, message.contentType, UInt64(message.size))
+        self.inReplyTo = message.inReplyTo
     }
 }
