@@ -3,9 +3,12 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
+#include <locale.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
@@ -61,4 +64,21 @@ int earshot_listed_group_rights_at(int directory, const char *name) {
 
 int earshot_exchange(int from_directory, const char *from, int to_directory, const char *to) {
     return renameat2(from_directory, from, to_directory, to, RENAME_EXCHANGE);
+}
+
+static locale_t utf8;
+
+static void make_utf8(void) { utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0); }
+
+int earshot_is_excluded(const char *pattern, const char *path) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_utf8);
+    // Without that locale, `?` matches one byte. Only this thread's locale changes.
+    locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
+    int found = fnmatch(pattern, path, FNM_LEADING_DIR) == 0;
+    for (const char *rest = path; !found && *rest; rest++) {
+        if (*rest == '/') found = fnmatch(pattern, rest + 1, FNM_LEADING_DIR) == 0;
+    }
+    if (before) uselocale(before);
+    return found;
 }

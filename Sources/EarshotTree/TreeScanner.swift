@@ -17,15 +17,16 @@ package struct TreeScanner {
     }
 
     private let root: TreeRoot
+    private let exclusions: TreeExclusions?
     private var builder = TreeManifest.Builder()
     private var identities: [FileStatus.Identity] = []
     /// The directories that are still to be listed, with their paths.
     private var directories: [(index: Int, path: [UInt8])] = [(0, [])]
 
-    /// Walks the whole directory. Errors begin with the directory's path.
+    /// Walks the whole directory, without excluded entries. Errors begin with the directory's path.
     /// - Throws: `unreadable`, `unsupported`, `nameRejected`, `tooLarge`; `sourceChanged` if an entry is replaced meanwhile.
-    package static func scan(_ directory: SafeDirectory) throws(TreeError) -> Scan {
-        var scanner = TreeScanner(root: TreeRoot(directory))
+    package static func scan(_ directory: SafeDirectory, excluding exclusions: TreeExclusions? = nil) throws(TreeError) -> Scan {
+        var scanner = TreeScanner(root: TreeRoot(directory), exclusions: exclusions)
         guard let status = FileStatus(descriptor: directory.descriptor) else { throw .unreadable(FileError("look at", directory.path)) }
         let mode = status.entryMode { earshot_listed_group_rights(directory.descriptor) }
         try scanner.append(TreeEntry(parent: 0, name: [], mode: mode, modified: status.entryTime, content: .directory), status, [])
@@ -40,8 +41,9 @@ package struct TreeScanner {
         return Scan(manifest: try scanner.builder.finish(), identities: scanner.identities)
     }
 
-    private init(root: TreeRoot) {
+    private init(root: TreeRoot, exclusions: TreeExclusions?) {
         self.root = root
+        self.exclusions = exclusions
     }
 
     private func shown(_ path: [UInt8]) -> String { Self.shown(path, below: self.root) }
@@ -66,7 +68,10 @@ package struct TreeScanner {
             throw [ELOOP, ENOTDIR, ENOENT].contains(error.code) ? .sourceChanged(path: self.shown(path)) : .unreadable(error)
         }
         for name in try self.names(in: descriptor, path) {
-            try self.look(at: name, in: descriptor, parent: index, path: path.isEmpty ? name : path + [UInt8(ascii: "/")] + name)
+            let entry = path.isEmpty ? name : path + [UInt8(ascii: "/")] + name
+            // An excluded directory is not listed, and an excluded entry may be one that cannot be sent.
+            guard self.exclusions?.matches(entry) != true else { continue }
+            try self.look(at: name, in: descriptor, parent: index, path: entry)
         }
     }
 

@@ -96,6 +96,14 @@ def files(scene):
     scene.run("bob", "earshot file list", says=r"photos/ .*completed")
     scene.run("bob", "earshot file get photos -o - | tar t", says="photos/one")
     scene.run("bob", "earshot file delete photos", says="deleted photos")
+    (alice / "photos/cache").mkdir()
+    (alice / "photos/cache/thumbnail").write_text("small")
+    (alice / "photos/two.cr2").write_text("raw")
+    scene.run("alice", "earshot file send bob photos/ --exclude '*.cr2' --exclude cache")
+    names = scene.quiet("bob", "earshot file get photos -o - | tar t").stdout.split()
+    if names != ["photos/", "photos/one"]:
+        raise Failed(f"the excluded entries are not left out: {names}")
+    scene.quiet("bob", "earshot file delete photos")
     # Where a person is asked, an offer waits.
     settings_of_bob = bob / ".config/earshot"
     settings_of_bob.mkdir(parents=True)

@@ -18,6 +18,11 @@ int earshot_listed_group_rights(int descriptor);
 /// The same of an entry of an open directory, which is no link.
 int earshot_listed_group_rights_at(int directory, const char *name);
 
+/// fnmatch(3) with FNM_LEADING_DIR and UTF-8 characters: whether a pattern matches a path, or the path of a directory above it. As with
+/// `tar --exclude`, wildcards match slashes, and the pattern may match from the beginning of any component on. Its time is bounded by the
+/// product of both lengths.
+int earshot_is_excluded(const char *pattern, const char *path);
+
 /// renameat2(2) with RENAME_EXCHANGE: the two entries change places at once.
 int earshot_exchange(int from_directory, const char *from, int to_directory, const char *to);
 

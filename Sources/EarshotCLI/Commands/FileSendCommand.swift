@@ -1,13 +1,14 @@
 import ArgumentParser
 import EarshotClient
 import EarshotSafety
+import EarshotTree
 import Glibc
 
 struct FileSendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Send files and directories, and wait until the receiver has stored them.",
         usage: """
-            earshot file send PEER PATH... [--to PEER]... [--queue] [--digest DIGEST] [--limit RATE]
+            earshot file send PEER PATH... [--to PEER]... [--exclude PATTERN]... [--queue] [--digest DIGEST] [--limit RATE]
             earshot file send --group GROUP PATH...
             """,
         discussion: """
@@ -18,6 +19,10 @@ struct FileSendCommand: AsyncParsableCommand {
             A file keeps its modification time, its holes and its executable bit. A directory is sent as a whole: permissions, times, \
             symbolic links, empty directories and holes are kept. Hard links become copies, and set-user-id, set-group-id and sticky \
             bits are dropped. A directory is refused if it contains links that lead out of it, named pipes, sockets or devices.
+
+            With --exclude, matching entries of a directory are not sent, and excluded directories are not read. Patterns are those of \
+            tar(1): *, ? and [...] also match slashes, and a pattern may match from any component of the path on. Such a directory \
+            resumes only with --queue.
             """)
 
     /// The digests by their names.
@@ -35,6 +40,12 @@ struct FileSendCommand: AsyncParsableCommand {
         name: .long, help: ArgumentHelp("Send to all other members of this group, instead of PEER.", valueName: "group"),
         completion: .group)
     var group: String?
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Leave out files and directories that match this pattern, as tar does; may be repeated.", valueName: "pattern"),
+        completion: .custom { _, _, _ in [] })
+    var exclude: [String] = []
     @Flag(name: .long, help: "Queue the files in the daemon, which sends them when the peer is available.")
     var queue = false
     @Option(name: .long, help: "Checksum that the receiver verifies: xxh3 (fast, the default) or sha256.")
@@ -57,6 +68,13 @@ struct FileSendCommand: AsyncParsableCommand {
         }
         guard !self.paths.isEmpty else { throw ValidationError("no file given; give the PATH of a file or directory") }
         guard !self.paths.contains("") else { throw ValidationError("the path of a file is empty") }
+        guard !self.exclude.contains("") else { throw ValidationError("the pattern of --exclude is empty") }
+        guard self.exclude.count <= TreeExclusions.limit else {
+            throw ValidationError("more than \(TreeExclusions.limit) patterns to exclude")
+        }
+        guard self.exclude.allSatisfy({ $0.utf8.count <= TreeExclusions.patternBytes }) else {
+            throw ValidationError("a pattern of --exclude is longer than \(TreeExclusions.patternBytes) bytes")
+        }
     }
 
     mutating func run() async throws {
@@ -68,7 +86,7 @@ struct FileSendCommand: AsyncParsableCommand {
             }
         let recipients = self.recipients
         // All paths are checked before the first file is sent, so that a typing error does not leave half of the work done.
-        let sources = try self.paths.map { try LocalSource($0) }
+        let sources = try self.sources()
         let canOpen = LocalSource.daemonCanOpen(socketPath: ControlSocket.path(given: options.socket))
         try await options.withClient { client in
             // No warning for a group: its own setting decides whether members may connect without TLS.
@@ -100,6 +118,15 @@ struct FileSendCommand: AsyncParsableCommand {
                 throw CommandFailure(worst, nil, code: results.lazy.compactMap(\.failure).first { $0.status == worst }?.code)
             }
         }
+    }
+
+    /// The files and directories to send, without excluded ones.
+    private func sources() throws -> [LocalSource] {
+        let sources = try self.paths.map { try LocalSource($0, excluding: self.exclude) }
+        for source in sources where source.isExcluded { Standard.note("left out \(source.path.escapedForDisplay)") }
+        let sent = sources.filter { !$0.isExcluded }
+        guard !sent.isEmpty else { throw CommandFailure(.usage, "--exclude leaves out everything") }
+        return sent
     }
 
     private var recipients: FileUpload.Recipients {

@@ -1,5 +1,6 @@
 import EarshotClient
 import EarshotSafety
+import EarshotTree
 import Glibc
 import NIOCore
 import Synchronization
@@ -14,7 +15,8 @@ struct LocalSource: Sendable {
     /// The last component of the path: the name that the receiver sees.
     let name: String
     /// The path without symbolic links, for the daemon, which has another working directory. `nil` if the bytes must be sent instead: a
-    /// request cannot name a path that is not UTF-8, and content that the kernel generates is read once, here.
+    /// request cannot name a path that is not UTF-8, content that the kernel generates is read once, here, and a directory of which
+    /// entries are excluded is walked here.
     let pathForDaemon: String?
     /// The file's device and inode.
     let device: UInt64
@@ -23,8 +25,10 @@ struct LocalSource: Sendable {
     private let madeUp: [UInt8]?
     /// Whether it is a file or a directory.
     let kind: ControlAPI.Resource.Kind
+    /// The entries of a directory that are not sent; `nil` without patterns.
+    private let exclusions: TreeExclusions?
 
-    init(_ path: String) throws(CommandFailure) {
+    init(_ path: String, excluding patterns: [String] = []) throws(CommandFailure) {
         var status = stat()
         guard stat(path, &status) == 0 else { throw CommandFailure(.noInput, FileError("open", path).description) }
         switch status.st_mode & S_IFMT {
@@ -46,8 +50,13 @@ struct LocalSource: Sendable {
         self.device = UInt64(status.st_dev)
         self.inode = UInt64(status.st_ino)
         self.madeUp = self.kind == .file ? try Self.madeUpContent(path) : nil
-        self.pathForDaemon = self.madeUp == nil ? String(validating: real, as: UTF8.self) : nil
+        self.exclusions = patterns.isEmpty ? nil : TreeExclusions(patterns, below: self.name)
+        let isWhole = self.madeUp == nil && (self.kind == .file || patterns.isEmpty)
+        self.pathForDaemon = isWhole ? String(validating: real, as: UTF8.self) : nil
     }
+
+    /// Whether the patterns exclude the file or directory itself.
+    var isExcluded: Bool { self.exclusions?.matches([]) == true }
 
     /// The most content, in bytes, that is sent of a file without its reported size.
     static let madeUpLimit = 16 * 1024 * 1024
@@ -102,7 +111,7 @@ struct LocalSource: Sendable {
     }
 
     private func treeContent(read progress: @escaping @Sendable (UInt64) -> Void) throws(CommandFailure) -> Content {
-        let tree = try SourceTree(self.path)
+        let tree = try SourceTree(self.path, excluding: self.exclusions)
         let position = Position()
         return (
             tree.size,

@@ -8,11 +8,11 @@ struct SourceTree: Sendable {
     let size: UInt64
     private let reader: Exclusive<TreeReader>
 
-    /// Walks the directory.
-    init(_ path: String) throws(CommandFailure) {
+    /// Walks the directory, without excluded entries.
+    init(_ path: String, excluding exclusions: TreeExclusions? = nil) throws(CommandFailure) {
         do {
             let directory = try SafeDirectory(path: path)
-            let scan = try TreeScanner.scan(directory)
+            let scan = try TreeScanner.scan(directory, excluding: exclusions)
             self.size = scan.manifest.size
             self.reader = Exclusive(TreeReader(directory, scan: scan))
         } catch {
