@@ -48,6 +48,7 @@ def talk(scene):
     scene.run("bob", "earshot accept alice", says="accepted the invitation from alice")
     asking.ends()
     connected(scene, "bob")
+    scene.run("bob", "earshot invitations --all", says="alice .* incoming +accepted")
     scene.run("alice", "earshot ping bob", says="bob answered in")
     scene.run("alice", "earshot doctor bob", status=(0, 1), says="ok +peer answer")
     scene.run("alice", "earshot send bob hello")
