@@ -15,7 +15,7 @@ struct EarshotCommand: AsyncParsableCommand {
                 name: "Status",
                 subcommands: [
                     StatusCommand.self, PeersCommand.self, SessionsCommand.self, EventsCommand.self, MetricsCommand.self, PingCommand.self,
-                    DoctorCommand.self,
+                    DoctorCommand.self, ConfigCommand.self,
                 ]),
             CommandGroup(
                 name: "Peers and trust",

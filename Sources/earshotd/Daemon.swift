@@ -73,8 +73,10 @@ struct Daemon: Sendable {
             let (ready, announcer) = AsyncStream<Never>.makeStream()
             try await node.start()
             self.note(in: state, logger)
+            let settings = RunningSettings(self.loaded)
             let server = ControlServer(
-                socket: socket, policy: self.policy, api: ControlAPIServices(node: node, policy: self.policy), logger: logger,
+                socket: socket, policy: self.policy, api: ControlAPIServices(node: node, policy: self.policy, settings: settings),
+                logger: logger,
                 onReady: {
                     await self.announce(node, logger)
                     manager.ready()
@@ -83,7 +85,7 @@ struct Daemon: Sendable {
             // The watchdog and the deadline of a stop have their own thread, which no other part can block.
             let guardian = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
             let reload = ReloadService(
-                loader: self.loader, started: self.loaded.settings, node: node, manager: manager, level: level, ready: ready,
+                loader: self.loader, settings: settings, node: node, manager: manager, level: level, ready: ready,
                 logger: Logger(label: "settings"))
             var services: [any Service] = [NodeService(node: node), server, reload]
             if manager.isThere {

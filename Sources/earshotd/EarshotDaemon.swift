@@ -25,6 +25,10 @@ struct EarshotDaemon: AsyncParsableCommand {
     @Option(of: \.logLevel) var logLevel: String?
     @Flag(name: .long, help: "Check the settings, print the values that are set and their sources, and exit.")
     var checkConfig = false
+    @Flag(name: .long, help: "With --check-config: print all settings as JSON, as GET /v1/settings does.")
+    var json = false
+    // For `earshot config`, which checks its drop-in before the file gets its name.
+    @Option(name: .long, help: .hidden) var candidate: String?
 
     @Option(
         name: .long,
@@ -65,12 +69,20 @@ struct EarshotDaemon: AsyncParsableCommand {
     }
 
     private func start() async throws {
-        let loader = SettingsLoader(flags: self.flags)
+        var loader = SettingsLoader(flags: self.flags)
+        guard self.checkConfig || (!self.json && self.candidate == nil) else {
+            throw StartError(description: "--json and --candidate need --check-config", exitCode: 64)
+        }
+        loader.candidate = self.candidate
         if let place = self.backup { return try self.writeBackup(to: place, loader) }
         let loaded = try loader.load(placed: !self.checkConfig)
         guard !self.checkConfig else {
             try loaded.check()
             if let fault = loaded.unknownVariables.first { throw fault }
+            guard !self.json else {
+                let list = ControlAPI.SettingList(loaded, started: loaded, isRunning: false)
+                return try Self.output(String(decoding: try ControlJSON.encode(list), as: UTF8.self) + "\n")
+            }
             return try Self.output(loaded.report.map { $0 + "\n" }.joined())
         }
         try await Daemon(loaded, loader: loader).run()

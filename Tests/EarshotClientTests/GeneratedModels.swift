@@ -87,6 +87,13 @@ struct GeneratedModels: GeneratedValues {
             expiresAt: self.time())
     }
 
+    mutating func setting() -> ControlAPI.Setting {
+        .init(
+            key: self.element(["peer.name", "discovery.info.room"]), value: self.text(), source: self.word(ControlAPI.Setting.Source.self),
+            place: self.optional { $0.element(["/etc/earshot/earshotd.conf:3", "--name"]) }, choices: self.list { $0.text() },
+            needsRestart: self.flag(), next: self.optional { $0.text() })
+    }
+
     mutating func ping() -> ControlAPI.PeerPing {
         .init(
             peerID: self.peerID(), peerName: self.text(), connection: self.optional { $0.word(ControlAPI.PeerPing.Connection.self) },

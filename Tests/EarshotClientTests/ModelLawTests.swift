@@ -40,6 +40,12 @@ import Testing
         Model("TrustRequest") { $0.trustRequest() }, Model("Verification") { $0.verification() },
         Model("VerificationRequest") { ControlAPI.VerificationRequest(timeout: $0.optional { .seconds($0.count() % 3600) }) },
         Model("Outbox") { ControlAPI.Outbox(messages: $0.list { $0.outboxMessage() }) }, Model("OutboxMessage") { $0.outboxMessage() },
+        Model("Setting") { $0.setting() },
+        Model("SettingList") {
+            ControlAPI.SettingList(
+                configuration: $0.optional { $0.element(["/etc/earshot/earshotd.conf"]) }, settings: $0.list { $0.setting() })
+        },
+        Model("SettingsReload") { ControlAPI.SettingsReload(changed: $0.list { $0.text() }, needsRestart: $0.list { $0.text() }) },
         Model("PeerPing") { $0.ping() }, Model("PingStep") { $0.pingStep() },
         Model("PeerPolicy") { $0.policy() }, Model("PolicyDecision") { $0.decision() },
         Model("Invitation") { $0.invitation() },

@@ -337,6 +337,18 @@ def python(scene):
 
 
 def settings(scene):
+    scene.run("alice", "earshot config list", says=r"(?m)^peer\.name +alice +--name$")
+    scene.run("alice", "earshot config get log.level --verbose", says=r"^log\.level = info \(default\)$")
+    scene.run("alice", "sudo earshot config set log.level debug", says="set log.level in .*/earshotd.conf.d/50-cli.conf")
+    if scene.quiet("alice", "earshot config get log.level").stdout != "debug\n":
+        raise Failed("the value is not in effect")
+    scene.run("alice", "sudo earshot config unset log.level", says="removed log.level")
+    scene.run("alice", "earshot config get resources.directory", says=r"^\n$")
+    scene.run("alice", "sudo earshot config set invitations.from_unknown reject", says="set invitations.from_unknown")
+    refused = scene.quiet("alice", "earshot config set peer.port none")
+    if refused.returncode != 64 or "cannot set peer.port: 'none' is not a whole number" not in refused.stderr:
+        raise Failed(f"a wrong value is not refused: {refused}")
+    scene.quiet("alice", "earshot config unset invitations.from_unknown")
     command, output = next((command, output) for _, command, output in typed(articles / "earshotd.conf.md") if "bad.conf" in command)
     said = scene.run("carol", f"{command}", status=78) + scene.quiet("carol", command).stderr
     for line in output:

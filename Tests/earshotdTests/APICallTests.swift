@@ -13,7 +13,8 @@ import Testing
     /// The document has what the router has, and the other way round.
     @Test func theDocumentHasEveryRoute() async throws {
         try await APIServer.with { server in
-            let services = ControlAPIServices(node: server.node, policy: CallerPolicy(owner: 0, group: nil))
+            let services = ControlAPIServices(
+                node: server.node, policy: CallerPolicy(owner: 0, group: nil), settings: server.settings)
             let routes = ControlRouter.routes(services).map { route in
                 let path = route.path.split(separator: "/").map { $0.hasPrefix(":") ? "{\($0.dropFirst())}" : String($0) }
                 return APIDocument.Operation(method: route.method.rawValue, path: "/" + path.joined(separator: "/"))
@@ -48,6 +49,7 @@ import Testing
         #expect(try words("PingStep", "state") == all(ControlAPI.PeerPing.Step.State.self))
         #expect(try words("PeerPing", "connection") == all(ControlAPI.PeerPing.Connection.self))
         #expect(try words("Verification", "state") == all(ControlAPI.Verification.State.self))
+        #expect(try words("Setting", "source") == all(ControlAPI.Setting.Source.self))
         #expect(try words("PolicyDecision", "action") == all(ControlAPI.PolicyDecision.Action.self))
         #expect(try words("PolicyDecision", "decision") == all(ControlAPI.PolicyDecision.Outcome.self))
         #expect(try words("Invitation", "state") == all(ControlAPI.Invitation.State.self))
@@ -85,6 +87,8 @@ import Testing
             try await Self.part(api)
             try await Self.answer(alice, bob, seen)
             try await Self.readEvents(alice, seen)
+            // Last, because the test's own configuration ends with it.
+            #expect(try await api.call("POST", "/v1/settings/reload").status == 200)
         }
         let document = APIDocument.shared
         let expected = document.operations.flatMap { operation in
@@ -99,6 +103,7 @@ import Testing
 
     private static func look(_ api: APICaller) async throws {
         #expect(try await api.call("GET", "/v1/status").json["name"]?.string == "alice")
+        #expect(try await api.call("GET", "/v1/settings").json["settings"]?.elements.first?["value"]?.string == "alice")
         #expect(try await api.call("GET", "/v1/peers").status == 200)
         #expect(try await api.call("GET", "/v1/peers/bob").json["name"]?.string == "bob")
         #expect(try await api.call("GET", "/v1/peers/nobody").code == "unknown-peer")

@@ -22,6 +22,10 @@ final class ManualTime: Sendable {
 final class APIServer: Sendable {
     let node: Node
     let readers: EventReaders
+    /// The settings that the API shows and reloads. The node itself has the configuration of the test until the first reload.
+    let settings: RunningSettings
+    /// The settings file, empty unless the test writes to it.
+    let configuration: String
     /// The control socket.
     let path: String
     /// Gone with the server.
@@ -51,12 +55,26 @@ final class APIServer: Sendable {
         self.readers = readers
         self.port = await node.status().port
         let policy = CallerPolicy(owner: owner, group: nil)
+        self.configuration = "\(self.place)/earshotd.conf"
+        if access(self.configuration, F_OK) != 0 { try Data().write(to: URL(fileURLWithPath: self.configuration)) }
+        let loader = SettingsLoader(
+            flags: .init(config: self.configuration, stateDirectory: "\(self.place)/state", socket: self.path), environment: [:],
+            isRoot: false, hostName: name)
+        let settings = RunningSettings(try loader.load())
+        self.settings = settings
+        let (started, announcer) = AsyncStream<Never>.makeStream()
+        announcer.finish()
+        let reload = ReloadService(
+            loader: loader, settings: settings, node: node, manager: ServiceManager(environment: [:]), level: LogLevel(.critical),
+            ready: started, logger: logger)
         let (isReady, ready) = AsyncStream<Void>.makeStream()
         let server = ControlServer(
             socket: try ControlSocket.claim(self.path), policy: policy,
-            api: ControlAPIServices(node: node, policy: policy, readers: readers), logger: logger, onReady: { ready.finish() })
+            api: ControlAPIServices(node: node, policy: policy, settings: settings, readers: readers), logger: logger,
+            onReady: { ready.finish() })
         self.tasks = [
             Task { await node.run() },
+            Task { await reload.serve() },
             Task {
                 try? await server.run()
                 ready.finish()

@@ -36,7 +36,7 @@ import Testing
     @Test(arguments: [false, true]) func aConnectionIsDroppedAsTheServerStops(_ isActive: Bool) async throws {
         try await APIServer.with { server in
             let policy = CallerPolicy(owner: geteuid(), group: nil)
-            let api = ControlAPIServices(node: server.node, policy: policy, readers: server.readers)
+            let api = ControlAPIServices(node: server.node, policy: policy, settings: server.settings, readers: server.readers)
             let control = ControlChannel(api: api, policy: policy, moved: MovedConnections())
             let channel = NIOAsyncTestingChannel()
             var value: ControlChannel.Value? = try await control.setup(channel: channel, logger: Logger(label: "test")).get()

@@ -112,7 +112,7 @@ import Testing
         "readNextStream": "stream accept", "getStream": "stream list", "abortStream": "stream cancel", "readStream": "stream accept",
         "sendResource": "file send", "listResources": "file list", "getResource": "file list", "removeResource": "file cancel",
         "getResourceContent": "file get", "dropResourceContent": "file delete", "respondToResource": "file accept", "readEvents": "events",
-        "getMetrics": "metrics",
+        "getMetrics": "metrics", "listSettings": "config list", "reloadSettings": "config set",
     ]
 
     @Test func everyCallOfTheAPIHasAVerb() throws {

@@ -41,10 +41,15 @@ extension CompletionKind {
     /// The longest time that a user who pressed Tab waits, in milliseconds.
     static var patience: Int { 900 }
 
+    /// Ends the process, without words to offer, when the user has waited long enough. The process serves this one request: ending it is
+    /// the surest limit.
+    static func limitTime() {
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Self.patience)) { _exit(ExitStatus.done.rawValue) }
+    }
+
     private static func daemon(_ words: @escaping @Sendable (CompletionSource) -> [CompletionWord]) -> CompletionKind {
         .custom { line, _, _ in
-            // The process serves this one request: ending it is the surest limit.
-            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Self.patience)) { _exit(ExitStatus.done.rawValue) }
+            Self.limitTime()
             let path = ControlSocket.path(given: CompletionLine.socket(in: line))
             let source = try? await ControlClient.with(socketPath: path) { client in
                 CompletionSource(

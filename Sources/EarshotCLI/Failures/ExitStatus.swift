@@ -17,6 +17,8 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
     case protocolError = 76
     /// Declined, or not permitted.
     case denied = 77
+    /// The settings files of the daemon are invalid.
+    case configuration = 78
     /// Not sent: the peer never received it, and it is safe to send it again.
     case notSent = 79
     /// The command of `earshot on` cannot be run; like 127, as of env(1).
@@ -61,6 +63,7 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
         case .temporary: "timed-out"
         case .protocolError: "protocol-violation"
         case .denied: "forbidden"
+        case .configuration: "bad-settings"
         case .notSent: "not-sent"
         case .commandNotRun: "command-not-run"
         case .commandNotFound: "command-not-found"

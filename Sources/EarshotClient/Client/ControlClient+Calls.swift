@@ -9,6 +9,17 @@ extension ControlClient {
         try await self.call(.GET, ControlPath.path(["status"]), as: ControlAPI.Status.self)
     }
 
+    /// `GET /v1/settings`
+    public func settings() async throws(ControlError) -> ControlReply<ControlAPI.SettingList> {
+        try await self.call(.GET, ControlPath.path(["settings"]), as: ControlAPI.SettingList.self)
+    }
+
+    /// `POST /v1/settings/reload`: reads the settings files again. Invalid settings are a `conflict`, and change nothing.
+    @discardableResult
+    public func reloadSettings() async throws(ControlError) -> ControlReply<ControlAPI.SettingsReload> {
+        try await self.call(.POST, ControlPath.path(["settings", "reload"]), as: ControlAPI.SettingsReload.self)
+    }
+
     /// `GET /v1/peers`
     public func peers() async throws(ControlError) -> ControlReply<ControlAPI.PeerList> {
         try await self.call(.GET, ControlPath.path(["peers"]), as: ControlAPI.PeerList.self)

@@ -35,7 +35,8 @@ enum ControlRouter {
         StatusRoutes(api).routes + PeersRoutes(api).routes + VerificationRoutes(api).routes + InvitationsRoutes(api).routes
             + SessionsRoutes(api).routes + GroupsRoutes(api).routes + MessagesRoutes(api).routes + OutboxRoutes(api).routes
             + StreamsRoutes(api).routes
-            + ResourcesRoutes(api).routes + EventsRoutes(api).routes + MetricsRoutes(api).routes + OpenAPIRoutes.routes
+            + ResourcesRoutes(api).routes + EventsRoutes(api).routes + SettingsRoutes(api).routes + MetricsRoutes(api).routes
+            + OpenAPIRoutes.routes
     }
 
     /// Returns a router for these routes.

@@ -1,5 +1,6 @@
 internal import Earshot
 internal import EarshotDiscovery
+internal import EarshotWaiting
 internal import Logging
 internal import ServiceLifecycle
 internal import UnixSignals
@@ -12,14 +13,14 @@ struct SettingsReload: Sendable {
     let needsRestart: [String]
 }
 
-/// Reloads the settings on SIGHUP. Settings that cannot change while the daemon runs are named in the log.
+/// Reloads the settings on SIGHUP and on requests of the control API. Settings that cannot change while the daemon runs are named in the
+/// log.
 ///
-/// A reload applies all settings or none: an error keeps the previous ones. Signals that arrive during a reload cause one more reload.
+/// A reload applies all settings or none: an error keeps the previous ones. Requests that arrive during a reload cause one more reload.
 struct ReloadService: Service {
     /// The loader of the start, with its flags, environment and places.
     let loader: SettingsLoader
-    /// The settings that the daemon was started with.
-    let started: Settings
+    let settings: RunningSettings
     let node: Node
     let manager: ServiceManager
     let level: LogLevel
@@ -29,34 +30,43 @@ struct ReloadService: Service {
 
     func run() async throws {
         let signals = await UnixSignalsSequence(trapping: .sighup)
-        // Holds one signal: any number of signals leads to one more reload.
-        let (wakes, waker) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
                 group.addTask {
-                    for await _ in signals { waker.yield() }
-                    waker.finish()
+                    for await _ in signals { self.settings.wake() }
+                    self.settings.end()
                 }
                 for await _ in self.ready {}
-                var running = self.started
-                for await _ in wakes { await self.reload(&running) }
+                await self.serve()
             }
         }
     }
 
-    private func reload(_ running: inout Settings) async {
+    /// Serves the requests until the task is cancelled.
+    func serve() async {
+        var running = self.settings.started.settings
+        for await _ in self.settings.wakes {
+            let requests = self.settings.takeRequests()
+            let outcome = await self.reload(&running)
+            for request in requests { request.settle(outcome) }
+        }
+        self.settings.end()
+    }
+
+    private func reload(_ running: inout Settings) async -> RunningSettings.Outcome {
         self.manager.reloading()
+        defer { self.manager.ready() }
         do throws(SettingsError) {
             let loaded = try self.loader.anew().load()
             try loaded.check()
-            await self.apply(loaded, to: &running)
+            return .success(try await self.apply(loaded, to: &running))
         } catch {
             self.logger.error("the settings were not reloaded, keeping the previous settings: \(error)")
+            return .failure(EarshotError(.conflict, "\(error)"))
         }
-        self.manager.ready()
     }
 
-    private func apply(_ loaded: SettingsLoader.Result, to running: inout Settings) async {
+    private func apply(_ loaded: SettingsLoader.Result, to running: inout Settings) async throws(SettingsError) -> SettingsReload {
         let changes = loaded.settings.changes(from: running)
         let next = loaded.settings.applied(to: running)
         let backend = next.backend
@@ -67,15 +77,17 @@ struct ReloadService: Service {
                 next.node, restartsDiscovery: backend != running.backend
             ) { backend.makeDiscovery(logger: Logger(label: "discovery"), startsEmbedded: embeddedRuns) }
         } catch {
-            self.logger.error("the settings were not reloaded, keeping the previous settings: \(error.message)")
-            return
+            throw SettingsError(error.message)
         }
         self.level.value = next.logLevel
         running = next
+        self.settings.adopt(loaded)
+        let reload = SettingsReload(changed: changes.changed, needsRestart: changes.needsRestart)
         // Published when all of the settings apply.
-        await self.node.publish(program: SettingsReload(changed: changes.changed, needsRestart: changes.needsRestart))
+        await self.node.publish(program: reload)
         let changed = changes.changed.joined(separator: " ")
         let waiting = changes.needsRestart.joined(separator: " ")
         self.logger.notice("settings reloaded", metadata: ["changed": "\(changed)", "needs_restart": "\(waiting)"])
+        return reload
     }
 }

@@ -91,6 +91,9 @@ extension Setting {
 
     private static let byName = Dictionary(Self.all.map { ($0.name, $0) }) { first, _ in first }
 
+    /// The words to offer for the value: those that the key accepts, or `yes` and `no` for a switch.
+    var words: [String] { self.choices.isEmpty && ["yes", "no"].contains(self.defaultText) ? ["yes", "no"] : self.choices }
+
     var section: Substring { self.name.prefix { $0 != "." } }
     var key: Substring { self.name.drop { $0 != "." }.dropFirst() }
     /// `SECTION_KEY`, the end of the environment's variables.

@@ -5,6 +5,8 @@ internal import Glibc
 enum SettingsFiles {
     /// The highest number of drop-ins, far above any real number.
     static let dropInLimit = 256
+    /// The name of the drop-in that `earshot config` writes.
+    static let commandDropIn = "50-cli.conf"
 
     /// Returns the contents of a file; the result exceeds the limit if the file does. Returns `nil` if the file is missing and may be.
     static func read(_ path: String, mustExist: Bool) throws(SettingsError) -> [UInt8]? {
@@ -34,9 +36,17 @@ enum SettingsFiles {
     }
 
     /// Returns the drop-ins of a settings file, which itself may be missing: the files of `FILE.d` that end in `.conf`, sorted by the bytes
-    /// of their names, without hidden files, as in systemd.
-    static func dropIns(of path: String) throws(SettingsError) -> [String] {
+    /// of their names, without hidden files, as in systemd. `added` is the name of a drop-in that is listed even if there is none.
+    static func dropIns(of path: String, including added: String? = nil) throws(SettingsError) -> [String] {
         let place = path + ".d"
+        let names = try self.dropIns(in: place).union(added.map { [$0] } ?? [])
+        guard names.count <= Self.dropInLimit else {
+            throw SettingsError("\(place.escapedForDisplay) holds more than \(Self.dropInLimit) drop-ins; put some into one file")
+        }
+        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.map { "\(place)/\($0)" }
+    }
+
+    private static func dropIns(in place: String) throws(SettingsError) -> Set<String> {
         guard !place.utf8.contains(0) else { return [] }
         guard let directory = opendir(place) else {
             let code = errno
@@ -44,7 +54,7 @@ enum SettingsFiles {
             return []
         }
         defer { closedir(directory) }
-        var names: [String] = []
+        var names: Set<String> = []
         while true {
             errno = 0
             guard let entry = readdir(directory) else { break }
@@ -53,13 +63,12 @@ enum SettingsFiles {
             }
             // A name that is not UTF-8 cannot appear in a message, and is hardly intended.
             guard let name, name.hasSuffix(".conf"), !name.hasPrefix(".") else { continue }
-            names.append(name)
-            guard names.count <= Self.dropInLimit else {
-                throw SettingsError("\(place.escapedForDisplay) holds more than \(Self.dropInLimit) drop-ins; put some into one file")
-            }
+            names.insert(name)
+            // One more than allowed is enough to report.
+            guard names.count <= Self.dropInLimit else { return names }
         }
         guard errno == 0 else { throw Self.unreadable(place, errno) }
-        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.map { "\(place)/\($0)" }
+        return names
     }
 
     /// Whether the path is `/dev/null` or a link to it, which is systemd's way to mask a file.

@@ -62,6 +62,8 @@ struct SettingsLoader: Sendable {
     let isRoot: Bool
     let hostName: String
     let service: Places.Service
+    /// A file that is read in place of the drop-in of `earshot config`, to check it before it gets that name.
+    var candidate: String?
 
     /// Makes a loader for this process.
     init(flags: Flags) {
@@ -98,8 +100,9 @@ struct SettingsLoader: Sendable {
                 try layers.readFile(INIFile(bytes: bytes, path: place.path), path: place.path)
                 files.append(place.path)
             }
-            for path in try SettingsFiles.dropIns(of: place.path) {
-                guard let bytes = try SettingsFiles.read(path, mustExist: true) else { continue }
+            for path in try SettingsFiles.dropIns(of: place.path, including: self.candidate == nil ? nil : SettingsFiles.commandDropIn) {
+                let isCandidate = self.candidate != nil && path.hasSuffix("/\(SettingsFiles.commandDropIn)")
+                guard let bytes = try SettingsFiles.read(isCandidate ? self.candidate ?? path : path, mustExist: true) else { continue }
                 try layers.readFile(INIFile(bytes: bytes, path: path), path: path)
                 files.append(path)
             }
@@ -126,6 +129,9 @@ struct SettingsLoader: Sendable {
             return ""
         }
     }
+
+    /// Returns a path of the settings' files for other processes, or the path as it is if the working directory is gone.
+    static func absolute(_ path: String) -> String { (try? self.fromHere(path)) ?? path }
 
     /// Returns a path as typed, resolved against the working directory.
     private static func fromHere(_ path: String) throws(SettingsError) -> String {

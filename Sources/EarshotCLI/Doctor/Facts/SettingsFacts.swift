@@ -8,12 +8,7 @@ extension DoctorFacts.Settings {
     /// Has `earshotd` check the settings files that exist and are readable.
     static func gather() -> DoctorFacts.Settings {
         guard let daemon = Self.program() else { return DoctorFacts.Settings(isChecked: false, files: []) }
-        var directories: [String] = []
-        if let base = Self.absolute("XDG_CONFIG_HOME") ?? Self.absolute("HOME").map({ "\($0)/.config" }) {
-            directories.append("\(base)/earshot")
-        }
-        directories.append(Self.systemDirectory)
-        let files = directories.flatMap { directory -> [File] in
+        let files = ([Self.userDirectory].compactMap { $0 } + [Self.systemDirectory]).flatMap { directory -> [File] in
             let main = "\(directory)/earshotd.conf"
             let hasSettings = access(main, R_OK) == 0 || access("\(main).d", R_OK) == 0
             guard hasSettings else { return [] }
@@ -40,8 +35,13 @@ extension DoctorFacts.Settings {
         return line.hasPrefix("earshotd: ") ? String(line.dropFirst("earshotd: ".count)) : line
     }
 
+    /// The settings directory of this user's own daemon.
+    static var userDirectory: String? {
+        (Self.absolute("XDG_CONFIG_HOME") ?? Self.absolute("HOME").map { "\($0)/.config" }).map { "\($0)/earshot" }
+    }
+
     /// The daemon that was installed with this command, otherwise the daemon on the PATH.
-    private static func program() -> String? {
+    static func program() -> String? {
         if let own = SmallFile.link("/proc/self/exe"), let slash = own.lastIndex(of: "/") {
             let beside = "\(own[..<slash])/earshotd"
             if access(beside, X_OK) == 0 { return beside }

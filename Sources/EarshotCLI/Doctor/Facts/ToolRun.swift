@@ -20,10 +20,11 @@ struct ToolRun: Hashable, Sendable {
         return directories.filter { $0.hasPrefix("/") }.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
     }
 
-    /// Runs a program without input; `nil` if it cannot be started.
-    static func run(_ program: String, _ arguments: [String], environment: [String] = ["LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"])
-        -> ToolRun?
-    {
+    /// Runs a program with an open file as its standard input, or without input; `nil` if it cannot be started.
+    static func run(
+        _ program: String, _ arguments: [String], environment: [String] = ["LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
+        input: CInt? = nil
+    ) -> ToolRun? {
         var output: [CInt] = [-1, -1]
         var errors: [CInt] = [-1, -1]
         guard pipe(&output) == 0 else { return nil }
@@ -34,7 +35,11 @@ struct ToolRun: Hashable, Sendable {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        if let input {
+            posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        }
         posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO)
         posix_spawn_file_actions_adddup2(&actions, errors[1], STDERR_FILENO)
         for descriptor in output + errors { posix_spawn_file_actions_addclose(&actions, descriptor) }
