@@ -25,7 +25,7 @@ import Testing
         #expect(BandwidthShares.rates(division.total, among: division.own) == division.rates)
     }
 
-    /// Whatever the limits: nobody exceeds its own, the total is kept and used up, and those that could use more have the same rate.
+    /// For all limits, nobody exceeds its own, the total is kept and used up, and those that could use more have the same rate.
     @Test func theLawOfShares() {
         var random = SplitMix64(seed: 47)
         for _ in 0..<2000 {

@@ -1,5 +1,6 @@
 import EarshotWire
 import Foundation
+import Glibc
 import NIOCore
 import NIOPosix
 import Testing
