@@ -106,16 +106,25 @@ extension NodeCore {
         }
         let prefix = name.uppercased()
         let isPrefix = prefix.utf8.count >= PeerID.shortestPrefix
-        let meant = all.filter { peer in
-            self.name(ofMember: peer, in: held) == name || (isPrefix && peer.description.hasPrefix(prefix))
-        }
+        // As everywhere, an alias comes before the names that peers give themselves.
+        let aliased = all.filter { self.alias(of: $0) == name }
+        let meant =
+            aliased.isEmpty
+            ? all.filter { self.ownName(ofMember: $0, in: held) == name || (isPrefix && $0.description.hasPrefix(prefix)) } : aliased
         guard let first = meant.first else { throw .notMember(name) }
         guard meant.count == 1 else { throw .ambiguous(name, meant.map { ($0, self.name(ofMember: $0, in: held)) }) }
         return first
     }
 
     private func name(ofMember peer: PeerID, in group: HeldGroup) -> String {
-        if let record = self.records[peer], record.link.provenName != nil || record.standing.stored?.alias != nil { return record.name }
+        self.alias(of: peer) ?? self.ownName(ofMember: peer, in: group)
+    }
+
+    private func alias(of peer: PeerID) -> String? { self.records[peer]?.standing.stored?.alias?.description }
+
+    /// The name that a member has given itself.
+    private func ownName(ofMember peer: PeerID, in group: HeldGroup) -> String {
+        if let record = self.records[peer], record.link.provenName != nil { return record.ownName }
         return group.records.seat(of: peer)?.name.description ?? peer.description
     }
 

@@ -83,4 +83,16 @@ import Testing
         let member = try #require(bench.group(id, at: 0)?.members.first { $0.peerID == bench.ids[1] })
         #expect(member.error?.code == .unsupported && member.error?.message.contains("TLS") == false)
     }
+
+    /// A member is named by its alias or by its own name, and the alias goes first: here it is the own name of another member.
+    @Test func aMemberIsRemovedByEitherName() throws {
+        for (name, removed) in [("laptop", 1), ("peer1", 1), ("peer2", 1)] {
+            var (bench, id) = try GroupBench.group(of: 3)
+            let alias = try DisplayName(name == "peer1" ? "laptop" : name)
+            _ = bench.peers[0].call(.setAlias(alias, bench.ids[1].description))
+            bench.ask(0, .remove("team", peer: name, withInvited: false))
+            bench.settle()
+            #expect(bench.members(id, at: 0) == Set(0..<3).subtracting([removed]), "\(name)")
+        }
+    }
 }
