@@ -91,9 +91,9 @@ def draw(rows, points, directory):
     for part in dict.fromkeys(row[0] for row in rows):
         panels = []
         for unit in dict.fromkeys(row[3] for row in rows if row[0] == part):
-            # A ratio compares two rows that are there, and a row that was not measured has no bar.
+            # A ratio compares two rows that are there. A row that was not measured has no bar, nor have zeros alone.
             own = [(row[1], row[2]) for row in rows if row[0] == part and row[3] == unit and row[2] == row[2] and row[4] != BY_SIZE]
-            if unit != "x" and own:
+            if unit != "x" and any(value for _, value in own):
                 panels.append((FRAME + BAR * len(own), bars(unit, own)))
         for kind in dict.fromkeys((point[3], point[4]) for point in points if point[0] == part):
             panels.append((LINES, curves(*kind, [(name, size, value) for one, name, size, *of, value in points if (one, *of) == (part, *kind)])))
