@@ -85,6 +85,11 @@ final class SQLiteDatabase {
         try self.query(sql, values) { statement in statement.integer(0) }.first ?? 0
     }
 
+    /// Whether the database has a table of that name.
+    func hasTable(_ name: String) throws(SQLiteError) -> Bool {
+        try self.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?", [.text(name)]) == 1
+    }
+
     /// Copies the database, in the state of one transaction, into an existing empty file. Others may continue to write meanwhile.
     func copy(to path: String) throws(SQLiteError) {
         let copy = try SQLiteDatabase(path: path)

@@ -61,11 +61,9 @@ package actor Store {
             if try StoreSchema.check(database) == 0 { try whenNew() }
             try StoreSchema.migrate(database)
             self.notedRunning = try StoreSchema.addTables(database)
-            self.hasAliases = try database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'aliases'") == 1
-            self.hasTransferLimits = try database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'transfer_limits'") == 1
-            self.hasReplies =
-                try database.integer("SELECT count(*) FROM sqlite_master WHERE name IN ('replies', 'outbox_replies') AND type = 'table'")
-                == 2
+            self.hasAliases = try database.hasTable("aliases")
+            self.hasTransferLimits = try database.hasTable("transfer_limits")
+            self.hasReplies = try database.hasTable("replies") && database.hasTable("outbox_replies")
             self.usage = try Self.countUsage(database)
             self.remembered = try Self.countRemembered(database)
             self.receipts = Int(clamping: try database.integer("SELECT count(*) FROM receipts"))
