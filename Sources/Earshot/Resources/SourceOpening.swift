@@ -42,8 +42,6 @@ final class SourceOpening: Sendable {
     private struct State {
         /// The number of paths that are being opened.
         var count = 0
-        /// The number of these that are files of callers.
-        var held = 0
         /// The number of threads by place. No entry is 0.
         var counts: [Place: Int] = [:]
         /// Waiting requests, in order.
@@ -62,7 +60,6 @@ final class SourceOpening: Sendable {
         /// Ends a request. Returns the waiting request that starts instead; there is never room for two.
         mutating func end(_ place: Place) -> Request? {
             self.count -= 1
-            if place.isHeld { self.held -= 1 }
             let left = (self.counts[place] ?? 1) - 1
             self.counts[place] = left > 0 ? left : nil
             guard let index = self.waiting.firstIndex(where: { self.hasRoom(for: $0.place) }) else { return nil }
@@ -73,12 +70,12 @@ final class SourceOpening: Sendable {
 
         private func hasRoom(for place: Place) -> Bool {
             guard self.count < SourceOpening.limit, self.counts[place, default: 0] < SourceOpening.pathLimit else { return false }
-            return !place.isHeld || self.held < SourceOpening.heldLimit
+            guard place.isHeld else { return true }
+            return self.counts.reduce(0) { $1.key.isHeld ? $0 + $1.value : $0 } < SourceOpening.heldLimit
         }
 
         private mutating func take(_ place: Place) {
             self.count += 1
-            if place.isHeld { self.held += 1 }
             self.counts[place, default: 0] += 1
         }
     }
