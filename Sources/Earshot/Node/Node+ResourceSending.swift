@@ -32,8 +32,7 @@ extension Node {
         to names: [String], path: String, of file: FileStatus.Identity?, name: String?, digest: Resource.Digest, limit: UInt64?,
         queue: Bool
     ) async throws(EarshotError) -> [Resource] {
-        if let name { try Self.check(name, 0) }
-        try Self.check(limit)
+        try Self.check(name, 0, limit)
         let peers = try queue ? self.core.recipients(names) : self.recipients(names)
         return try await self.send(path, of: file, name, to: peers.map { Conversation(with: $0) }, shareID: nil, digest, limit, queue)
     }
@@ -54,8 +53,7 @@ extension Node {
         toGroup group: String, path: String, of file: FileStatus.Identity?, name: String?, digest: Resource.Digest, limit: UInt64?,
         queue: Bool
     ) async throws(EarshotError) -> [Resource] {
-        if let name { try Self.check(name, 0) }
-        try Self.check(limit)
+        try Self.check(name, 0, limit)
         let conversations = try self.core.conversations(inGroup: group)
         return try await self.send(path, of: file, name, to: conversations, shareID: .random(), digest, limit, queue)
     }
@@ -76,8 +74,7 @@ extension Node {
         let drafts = conversations.map { conversation in
             ResourceDraft(
                 id: .random(), to: conversation, shareID: shareID, name: name ?? opened.name, kind: opened.kind, size: source.size,
-                path: path, source: .path, stamp: source.stamp, digest: digest, isQueued: queue,
-                limit: limit)
+                path: path, source: .path, stamp: source.stamp, digest: digest, isQueued: queue, limit: limit)
         }
         return try await self.send(drafts, opened: source)
     }
@@ -113,8 +110,7 @@ extension Node {
         to names: [String], name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, limit: UInt64?,
         attributes: FileAttributes?, body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
-        try Self.check(name, size)
-        try Self.check(limit)
+        try Self.check(name, size, limit)
         guard !self.core.areStreamsOver else { throw Self.stopping }
         let peer = try self.only(try self.recipients(names))
         let draft = ResourceDraft(
@@ -134,8 +130,7 @@ extension Node {
         to names: [String], file: HeldFile, as id: ResourceID, digest: Resource.Digest, limit: UInt64?,
         began: @Sendable (Resource) async -> Void
     ) async throws(EarshotError) -> [Resource] {
-        try Self.check(file.name, 0)
-        try Self.check(limit)
+        try Self.check(file.name, 0, limit)
         guard !self.core.areStreamsOver else { throw Self.stopping }
         let peer = try self.only(try self.recipients(names))
         let source = try await SourceOpening.open(.file(file)).source
@@ -191,8 +186,7 @@ extension Node {
         to names: [String], name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, limit: UInt64?,
         attributes: FileAttributes?, body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
-        try Self.check(name, size)
-        try Self.check(limit)
+        try Self.check(name, size, limit)
         let peer = try self.only(try self.core.recipients(names))
         let body = KeptBody(
             name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: attributes, content: .pieces(ThrowingBytes(body)))
@@ -218,8 +212,7 @@ extension Node {
         toGroup group: String, name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, limit: UInt64?,
         attributes: FileAttributes?, queue: Bool, body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
-        try Self.check(name, size)
-        try Self.check(limit)
+        try Self.check(name, size, limit)
         let conversations = try self.core.conversations(inGroup: group)
         let body = KeptBody(
             name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: attributes, content: .pieces(ThrowingBytes(body)))
@@ -231,8 +224,7 @@ extension Node {
     package func queueResource(
         to names: [String], file: HeldFile, digest: Resource.Digest, limit: UInt64?
     ) async throws(EarshotError) -> [Resource] {
-        try Self.check(file.name, 0)
-        try Self.check(limit)
+        try Self.check(file.name, 0, limit)
         let peer = try self.only(try self.core.recipients(names))
         return try await self.keep(try await .of(file, digest, limit), for: [Conversation(with: peer)], shareID: nil, queue: true)
     }
@@ -242,8 +234,7 @@ extension Node {
     package func sendResource(
         toGroup group: String, file: HeldFile, digest: Resource.Digest, limit: UInt64?, queue: Bool
     ) async throws(EarshotError) -> [Resource] {
-        try Self.check(file.name, 0)
-        try Self.check(limit)
+        try Self.check(file.name, 0, limit)
         let conversations = try self.core.conversations(inGroup: group)
         return try await self.keep(try await .of(file, digest, limit), for: conversations, shareID: .random(), queue: queue)
     }
@@ -328,20 +319,18 @@ extension Node {
         }
     }
 
-    private static func check(_ name: String, _ size: UInt64) throws(EarshotError) {
+    /// Checks the name for the receiver if it is given, the size in bytes, and the rate in bytes per second.
+    private static func check(_ name: String?, _ size: UInt64, _ limit: UInt64?) throws(EarshotError) {
         guard size <= WireLimits.resourceSize else {
             throw EarshotError(.tooLarge, "a resource has at most \(WireLimits.resourceSize) bytes")
         }
-        guard (try? SafeName(name)) != nil else {
+        if let name, (try? SafeName(name)) == nil {
             throw EarshotError(.nameRejected, "\(name.debugDescription) is not the name of a file")
         }
-    }
-
-    /// Checks the rate of a transfer, in bytes per second.
-    private static func check(_ limit: UInt64?) throws(EarshotError) {
         let range = WireLimits.transferRate
-        guard let limit, !range.contains(limit) else { return }
-        throw EarshotError(.invalidParameter, "a transfer's limit is \(range.lowerBound) to \(range.upperBound) bytes per second")
+        guard limit.map(range.contains) ?? true else {
+            throw EarshotError(.invalidParameter, "a transfer's limit is \(range.lowerBound) to \(range.upperBound) bytes per second")
+        }
     }
 
     private func only(_ peers: [PeerID]) throws(EarshotError) -> PeerID {
