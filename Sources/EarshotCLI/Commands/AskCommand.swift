@@ -42,11 +42,11 @@ struct AskCommand: AsyncParsableCommand {
         let question = MessageID.random()
         let type = self.type ?? MessageBody.contentType(of: body)
         try await options.withClient { client in
-            await ProtectionWarning(client: client).tell(of: [name])
             do {
+                let peer = try await client.peer(name).value
+                await ProtectionWarning(client: client).tell(of: peer)
                 // Subscribes before the message is sent, so that no reply is missed in between.
                 let events = try await client.watch()
-                let peer = try await client.peer(name).value
                 let request = ControlAPI.MessageRequest(
                     to: .peers([peer.id]), body: body, contentType: type, messageID: question, timeout: timeout)
                 let reply = try await PendingQuestion(client: client, peer: peer, request: request, id: question, timeout: timeout)

@@ -12,9 +12,14 @@ struct ProtectionWarning: Sendable {
         var told: Set<PeerID> = []
         for name in peers {
             guard let peer = try? await self.client.peer(name).value, told.insert(peer.id).inserted else { continue }
-            if let words = await NameWarning(client: self.client).line(of: peer) { Standard.note(words) }
-            if peer.protection == .known(.unprotected) { Standard.note(Self.line(peer.name)) }
+            await self.tell(of: peer)
         }
+    }
+
+    /// Reports the same of one peer.
+    func tell(of peer: ControlAPI.Peer) async {
+        if let words = await NameWarning(client: self.client).line(of: peer) { Standard.note(words) }
+        if peer.protection == .known(.unprotected) { Standard.note(Self.line(peer.name)) }
     }
 
     /// Reports unprotected connections of all session members.
