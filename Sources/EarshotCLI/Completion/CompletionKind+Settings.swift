@@ -17,7 +17,7 @@ extension CompletionKind {
             Self.limitTime()
             let before = index >= 0 ? line.prefix(index) : line.dropLast()
             var options = GlobalOptions()
-            options.socket = CompletionLine.value(of: "--socket", in: line)
+            options.socket = CompletionLine.socket(in: line)
             options.json = false
             guard let place = try? await SettingsPlace.find(CompletionLine.value(of: "--config", in: line), options) else { return [] }
             let arguments = CompletionLine.arguments(behind: ["config", "set"], in: Array(before))
