@@ -23,6 +23,17 @@ import Testing
         }
     }
 
+    /// Two nodes, of which one has a limit on this direction.
+    private func limited(to rate: UInt64, _ one: Case) async throws -> (TestNode, TestNode) {
+        try await pair {
+            $0.encryption = one.encryption
+            if one.isSender { $0.sendLimit = rate }
+        } configureBob: {
+            $0.encryption = one.encryption
+            if !one.isSender { $0.receiveLimit = rate }
+        }
+    }
+
     private func file(_ size: UInt64, of node: TestNode, named name: String = "x") throws -> String {
         let path = "\(node.directory)/\(name)"
         try Data(repeating: 1, count: Int(size)).write(to: URL(fileURLWithPath: path))
@@ -34,13 +45,7 @@ import Testing
     }
 
     @Test(arguments: cases) func aLimitedTransferTakesItsTime(_ one: Case) async throws {
-        let (alice, bob) = try await pair {
-            $0.encryption = one.encryption
-            if one.isSender { $0.sendLimit = one.size }
-        } configureBob: {
-            $0.encryption = one.encryption
-            if !one.isSender { $0.receiveLimit = one.size }
-        }
+        let (alice, bob) = try await self.limited(to: one.size, one)
         let path = try self.file(one.size, of: alice)
         let start = ContinuousClock.now
         let id = try #require(try await alice.node.sendResource(to: ["bob"], path: path).first).id
@@ -75,13 +80,7 @@ import Testing
 
     /// At the lowest limit, five megabytes would take more than an hour.
     @Test(arguments: cases) func aSlowTransferIsCancelledAtOnce(_ one: Case) async throws {
-        let (alice, bob) = try await pair {
-            $0.encryption = one.encryption
-            if one.isSender { $0.sendLimit = WireLimits.transferRate.lowerBound }
-        } configureBob: {
-            $0.encryption = one.encryption
-            if !one.isSender { $0.receiveLimit = WireLimits.transferRate.lowerBound }
-        }
+        let (alice, bob) = try await self.limited(to: WireLimits.transferRate.lowerBound, one)
         let path = try self.file(one.size, of: alice)
         let id = try #require(try await alice.node.sendResource(to: ["bob"], path: path).first).id
         try await eventually("bytes move") { await bob.node.resources().contains { $0.transferred > 0 } }
@@ -96,13 +95,7 @@ import Testing
 
     /// Without the change, the transfer would take more than an hour.
     @Test(arguments: cases) func aChangedLimitTakesHold(_ one: Case) async throws {
-        let (alice, bob) = try await pair {
-            $0.encryption = one.encryption
-            if one.isSender { $0.sendLimit = WireLimits.transferRate.lowerBound }
-        } configureBob: {
-            $0.encryption = one.encryption
-            if !one.isSender { $0.receiveLimit = WireLimits.transferRate.lowerBound }
-        }
+        let (alice, bob) = try await self.limited(to: WireLimits.transferRate.lowerBound, one)
         let path = try self.file(one.size, of: alice)
         let id = try #require(try await alice.node.sendResource(to: ["bob"], path: path).first).id
         try await eventually("bytes move") { await bob.node.resources().contains { $0.transferred > 0 } }
