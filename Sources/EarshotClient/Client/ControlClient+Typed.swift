@@ -8,7 +8,8 @@ extension ControlClient {
     /// that is away.
     ///
     /// The message expires after the timeout, which is more than 0 and at most a day. The default is 10 s, or with `queue` the daemon's
-    /// setting. `inReplyTo` names the message to which this one replies. Throws ``ControlError/malformed(_:)`` if the value cannot be encoded as JSON; otherwise the errors of ``send(_:)``.
+    /// setting. `inReplyTo` names the message to which this one replies. Throws ``ControlError/malformed(_:)`` if the value cannot be encoded
+    /// as JSON; otherwise the errors of ``send(_:)``.
     @discardableResult
     public func send(
         _ value: some TypedMessage, to peer: any PeerReference, queue: Bool = false, timeout: Duration? = nil,
