@@ -4,11 +4,24 @@ import Crypto
 ///
 /// The text form is 52 characters of RFC 4648 base32 without padding. The id is independent of restarts, names and addresses, and peers are
 /// compared by it alone.
+///
+/// A LocalSend device has an id of another ``Kind``: the SHA-256 of its TLS certificate (DER), written as `LS-` and 52 characters. No frame
+/// and no handshake of Earshot carries such an id, and it never equals the id of an Earshot peer.
 public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringConvertible {
     /// The digest's length in bytes.
     public static let byteCount = 32
-    /// The text form's length in characters.
+    /// The text form's length in characters, without ``deviceMark``.
     public static let textLength = 52
+    /// The first characters of a LocalSend device's text form.
+    public static let deviceMark = "LS-"
+
+    /// The protocol that a peer speaks.
+    public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
+        /// Earshot's own.
+        case earshot
+        /// LocalSend's.
+        case localsend
+    }
     /// The fewest leading characters that identify a peer in a user's input.
     public static let shortestPrefix = 8
 
@@ -18,6 +31,8 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
     private let second: UInt64
     private let third: UInt64
     private let fourth: UInt64
+    /// The protocol of the peer.
+    public let kind: Kind
 
     /// The digest, `byteCount` bytes.
     public var bytes: [UInt8] {
@@ -26,18 +41,24 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
 
     /// Creates the id of the peer whose public key has this SubjectPublicKeyInfo, DER-encoded.
     public init(subjectPublicKeyInfo: some Sequence<UInt8>) {
-        self = SHA256.hash(data: Array(subjectPublicKeyInfo)).withUnsafeBytes(Self.init(digest:))
+        self = SHA256.hash(data: Array(subjectPublicKeyInfo)).withUnsafeBytes { Self(digest: $0, .earshot) }
     }
 
-    /// Creates an id from its digest; `nil` unless it is `byteCount` bytes.
-    public init?(bytes: some Sequence<UInt8>) {
+    /// Creates the id of the LocalSend device whose TLS certificate is this one, DER-encoded.
+    public init(deviceCertificate: some Sequence<UInt8>) {
+        self = SHA256.hash(data: Array(deviceCertificate)).withUnsafeBytes { Self(digest: $0, .localsend) }
+    }
+
+    /// Creates the id of an Earshot peer, or of another `kind`, from its digest; `nil` unless it is `byteCount` bytes.
+    public init?(bytes: some Sequence<UInt8>, kind: Kind = .earshot) {
         let bytes = Array(bytes)
         guard bytes.count == Self.byteCount else { return nil }
-        self = bytes.withUnsafeBytes(Self.init(digest:))
+        self = bytes.withUnsafeBytes { Self(digest: $0, kind) }
     }
 
     /// Creates an id from `byteCount` bytes.
-    private init(digest: UnsafeRawBufferPointer) {
+    private init(digest: UnsafeRawBufferPointer, _ kind: Kind) {
+        self.kind = kind
         self.first = UInt64(bigEndian: digest.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
         self.second = UInt64(bigEndian: digest.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
         self.third = UInt64(bigEndian: digest.loadUnaligned(fromByteOffset: 16, as: UInt64.self))
@@ -46,12 +67,21 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
 
     /// Creates an id from its text form, in either case.
     public init?(_ description: String) {
-        guard description.utf8.count == Self.textLength, let bytes = Base32.decode(description) else { return nil }
-        self.init(bytes: bytes)
+        let mark = Self.deviceMark.utf8.count
+        let isDevice = description.utf8.count == mark + Self.textLength && description.prefix(mark).uppercased() == Self.deviceMark
+        let digest = isDevice ? description.dropFirst(mark) : description[...]
+        guard digest.utf8.count == Self.textLength, let bytes = Base32.decode(String(digest)) else { return nil }
+        self.init(bytes: bytes, kind: isDevice ? .localsend : .earshot)
     }
 
-    /// 52 characters of upper-case base32.
-    public var description: String { Base32.encode(self.bytes) }
+    /// 52 characters of upper-case base32, after ``deviceMark`` for a LocalSend device.
+    public var description: String {
+        let digest = Base32.encode(self.bytes)
+        return switch self.kind {
+        case .earshot: digest
+        case .localsend: Self.deviceMark + digest
+        }
+    }
 
     /// Hashes half of the digest, which suffices to distinguish the peers in a table. Hashing all of it would dominate the cost of a
     /// lookup.
@@ -60,9 +90,10 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
         hasher.combine(self.second)
     }
 
-    /// Compares the digests' bytes. The order decides crossing invitations and simultaneous dials.
+    /// Compares the digests' bytes. The order decides crossing invitations and simultaneous dials. Devices come after Earshot peers.
     public static func < (lhs: PeerID, rhs: PeerID) -> Bool {
-        (lhs.first, lhs.second, lhs.third, lhs.fourth) < (rhs.first, rhs.second, rhs.third, rhs.fourth)
+        guard lhs.kind == rhs.kind else { return lhs.kind == .earshot }
+        return (lhs.first, lhs.second, lhs.third, lhs.fourth) < (rhs.first, rhs.second, rhs.third, rhs.fourth)
     }
 
     /// Decodes the text form.
@@ -70,7 +101,9 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
         let text = try decoder.singleValueContainer().decode(String.self)
         guard let id = PeerID(text) else {
             throw DecodingError.dataCorrupted(
-                .init(codingPath: decoder.codingPath, debugDescription: "a peer id is \(Self.textLength) characters of base32"))
+                .init(
+                    codingPath: decoder.codingPath,
+                    debugDescription: "a peer id is \(Self.textLength) characters of base32, after \(Self.deviceMark) for a device"))
         }
         self = id
     }

@@ -1,0 +1,72 @@
+package import EarshotCore
+package import EarshotWire
+package import NIOCore
+
+/// The node's side of LocalSend: the requests of devices, passed on by a ``DeviceTransport``, which moves bytes and decides nothing.
+///
+/// A request is one call of a method. If its task is cancelled, its connection is gone.
+package protocol DeviceRequests: Sendable {
+    /// This machine's description, for `info`, `register` and announcements. `fingerprint` and `port` are the transport's.
+    func deviceName() async -> String
+    /// Reports a datagram that announces a device, or that answers an announcement.
+    func deviceAnnounced(_ info: DeviceInfo, from address: PeerAddress, isAnswer: Bool)
+    /// Reports a `register` request. The claimed fingerprint is compared with the certificate's here.
+    func deviceRegistered(_ info: DeviceInfo, by sender: DeviceSender)
+    /// Decides about the PIN of a `prepare-upload` request, before its body is read.
+    func checkDevicePIN(_ pin: String?, of sender: DeviceSender) async throws(DeviceRefusal)
+    /// Decides about an offer, which may wait for a user.
+    func deviceOffered(_ offer: DeviceOffer, by sender: DeviceSender) async throws(DeviceRefusal) -> DeviceOfferAnswer
+    /// Receives a file. `body` gives its bytes with back-pressure.
+    func deviceUploads(
+        _ upload: DeviceUpload, by sender: DeviceSender, body: any AsyncSequence<ByteBuffer, any Error> & Sendable
+    ) async throws(DeviceRefusal)
+    /// Cancels a session, or with `nil` the pending offer of the sender.
+    func deviceCancels(_ session: String?, by sender: DeviceSender) async throws(DeviceRefusal)
+}
+
+/// A device to send to: its id, which its certificate must prove before the first byte of a request, and the place to reach it.
+package struct DeviceTarget: Sendable, Hashable {
+    package let id: PeerID
+    package let address: PeerAddress
+
+    package init(id: PeerID, address: PeerAddress) {
+        self.id = id
+        self.address = address
+    }
+}
+
+/// Why a request to a device failed.
+package enum DeviceFailure: Error, Sendable, Hashable {
+    /// No connection, or lost before the first byte of the request's body was sent.
+    case unreachable(String)
+    /// Another certificate answered.
+    case identityMismatch
+    /// The connection was lost after the body began: the outcome is unknown.
+    case lost(String)
+    /// The device answered with another status than success.
+    case refused(status: UInt16)
+    /// The answer is not LocalSend's.
+    case invalid(String)
+}
+
+/// The HTTPS server, the HTTPS client and the multicast announcements of LocalSend.
+package protocol DeviceTransport: Sendable {
+    /// Binds the ports and makes or loads the certificate. Returns the TCP port.
+    func start(_ requests: any DeviceRequests) async throws -> UInt16
+    /// Serves until the task is cancelled.
+    func run() async
+    /// Sends one announcement to the multicast groups on every link.
+    func announce(_ name: String) async
+    /// Answers an announcement by UDP to the multicast groups.
+    func answerByDatagram(_ name: String) async
+    /// Calls `register` at an address. Returns the proven id and the device's description of itself.
+    func register(at address: PeerAddress, name: String) async throws(DeviceFailure) -> (PeerID, DeviceInfo)
+    /// Offers files to a device. Its user may take minutes to answer. If the task is cancelled, the connection is closed, which withdraws the offer.
+    func offer(_ files: [DeviceFile], to target: DeviceTarget, name: String, pin: String?) async throws(DeviceFailure) -> DeviceOfferAnswer
+    /// Uploads one file.
+    func upload(
+        _ upload: DeviceUpload, size: UInt64, to target: DeviceTarget, body: any AsyncSequence<ByteBuffer, any Error> & Sendable
+    ) async throws(DeviceFailure)
+    /// Cancels a session of this machine's at a device.
+    func cancel(session: String, at target: DeviceTarget) async throws(DeviceFailure)
+}
