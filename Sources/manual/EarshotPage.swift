@@ -26,8 +26,8 @@ enum EarshotPage {
         for section in article.beforeExamples { page.section(section) }
         page.raw(Self.rest)
         for section in article.examples { page.section(section) }
-        page.raw(".Sh SEE ALSO\n.Xr earshot-on 1 ,\n.Xr earshotd.conf 5 ,\n.Xr earshot-api 7 ,\n.Xr earshot-security 7 ,")
-        page.raw(".Xr earshot-troubleshooting 7 ,\n.Xr earshotd 8")
+        page.raw(".Sh SEE ALSO\n.Xr earshot-on 1 ,\n.Xr earshotd.conf 5 ,\n.Xr earshot-api 7 ,")
+        page.raw(".Xr earshot-performance 7 ,\n.Xr earshot-security 7 ,\n.Xr earshot-troubleshooting 7 ,\n.Xr earshotd 8")
     }
 
     /// The verbs without subcommands, with their full names, such as `file send`.
