@@ -314,6 +314,6 @@ let package = Package(
         .testTarget(
             name: "LANTests", dependencies: ["EarshotClient", "APIDocument", "multipeer-chat", "multipeer-transfers", "peer-chat"],
             path: "Tests/LAN",
-            exclude: ["administration", "lab", "machine", "package", "service"], swiftSettings: settings),
+            exclude: ["administration", "lab", "localsend_peer", "machine", "package", "service"], swiftSettings: settings),
     ]
 )

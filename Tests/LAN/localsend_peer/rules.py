@@ -1,0 +1,57 @@
+"""The rules that a peer can break. The first word of each is the layer."""
+
+RULES = {
+    # TLS and certificates
+    "tls": "TLS 1.2 or 1.3, HTTP/1.1 if ALPN selects a protocol, and no plain HTTP",
+    "certificate-missing": "a sender shows a certificate if the receiver demands one",
+    "certificate-version": "X.509 version 3",
+    "certificate-key": "RSA keys have at least 2048 bits",
+    "certificate-dates": "the certificate is valid now",
+    "certificate-signature": "the certificate is signed with its own key",
+    "certificate-changed": "an upload or a cancel shows the certificate of the offer",
+    # HTTP
+    "http-request-line": "a method, a target and HTTP/1.1",
+    "http-status-line": "HTTP/1.1 and a status",
+    "http-head": "header lines of RFC 9112, at most 16 KiB, none of the framing twice",
+    "http-host": "a request has a Host",
+    "http-framing": "Content-Length or chunks, never both, and an answer has a length",
+    "http-pipelining": "no bytes before the answer to the request before",
+    "method": "the method of the route",
+    "path": "a known route",
+    "query-unknown": "only the parameters of the route",
+    "query-repeated": "a parameter is there once",
+    "query-missing": "an upload has sessionId, fileId and token",
+    "status": "a status of LocalSend for this request, and no redirect",
+    "content-type": "an answer with a body is application/json",
+    # JSON
+    "json-syntax": "UTF-8 and RFC 8259",
+    "json-missing": "a required field is there",
+    "json-type": "a field has its type",
+    "json-value": "a version 2.x, a port other than 0, a known deviceType, an alias that is not empty",
+    "json-repeated": "a field is there once",
+    "json-unknown": "no field that protocol 2.2 does not have",
+    "body-limit": "a body is at most 4 MiB",
+    "fingerprint-format": "64 hexadecimal digits",
+    "fingerprint-case": "upper case",
+    "fingerprint-proof": "the fingerprint of a body is that of the certificate",
+    # Offers and files
+    "files-none": "an offer has a file",
+    "file-limit": "an offer has at most 5000 files",
+    "file-id": "the id of a file is its key",
+    "file-name": "a relative path without empty parts, dots and control characters",
+    "file-type": "a MIME type",
+    "file-sha256": "64 hexadecimal digits",
+    "file-preview": "a text has the size of its preview",
+    "file-time": "RFC 3339 with a zone",
+    "session": "a session that exists",
+    "file": "a file that was offered and accepted",
+    "token": "the token of the file, and another for each",
+    "address": "an upload or a cancel comes from the address of the offer",
+    "upload-again": "a file that arrived is not uploaded again",
+    "upload-size": "as many bytes as declared",
+    "upload-checksum": "the declared checksum",
+    # Multicast
+    "multicast-hops": "an announcement has TTL 1",
+    # The laboratory
+    "internal": "a fault of this program",
+}
