@@ -9,6 +9,8 @@ import time
 import urllib.parse
 
 HEAD_LIMIT = 16 * 1024
+# The length of an answer of HTTP/1.0 without one.
+UNTIL_CLOSED = 1 << 62
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 
 
@@ -30,6 +32,7 @@ class Stream:
 
     def __init__(self, connection):
         self.connection = connection
+        self.is_open = True
         self._unread = b""
 
     def receive(self, size=64 * 1024):
@@ -116,6 +119,7 @@ class Stream:
             pass
 
     def close(self):
+        self.is_open = False
         try:
             self.connection.close()
         except OSError:
@@ -183,10 +187,15 @@ class Answer(Head):
 
     def __init__(self, stream):
         super().__init__(stream)
-        found = re.fullmatch(rb"HTTP/1\.1 ([1-5][0-9][0-9]) ?.*", self.first)
+        found = re.fullmatch(rb"HTTP/1\.([01]) ([1-5][0-9][0-9]) ?.*", self.first)
         if found is None:
             raise Malformed("http-status-line", repr(self.first[:80]))
-        self.status = int(found[1])
+        self.is_old = found[1] == b"0"
+        self.status = int(found[2])
+
+    @property
+    def keeps(self):
+        return super().keeps and not self.is_old
 
     def framing(self):
         if self.status in (204, 304):
@@ -194,6 +203,8 @@ class Answer(Head):
                 raise Malformed("http-framing", f"{self.status} with a body")
             return 0
         if "content-length" not in self.headers and "transfer-encoding" not in self.headers:
+            if self.is_old:
+                return UNTIL_CLOSED
             raise Malformed("http-framing", "an answer without a length")
         return super().framing()
 
@@ -201,8 +212,14 @@ class Answer(Head):
 def body(stream, length, piece=64 * 1024):
     """Yields the pieces of a body as they arrive."""
     if length is not None:
+        until_closed = length == UNTIL_CLOSED
         while length > 0:
-            data = stream.receive(min(length, piece))
+            try:
+                data = stream.receive(min(length, piece))
+            except Closed:
+                if until_closed:
+                    return
+                raise
             length -= len(data)
             yield data
         return

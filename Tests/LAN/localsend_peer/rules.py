@@ -12,6 +12,7 @@ RULES = {
     # HTTP
     "http-request-line": "a method, a target and HTTP/1.1",
     "http-status-line": "HTTP/1.1 and a status",
+    "http-version": "HTTP/1.1",
     "http-head": "header lines of RFC 9112, at most 16 KiB, none of the framing twice",
     "http-host": "a request has a Host",
     "http-framing": "Content-Length or chunks, never both, and an answer has a length",

@@ -105,6 +105,10 @@ class Link:
         answer = http11.Answer(self.stream)
         content = b"".join(http11.body(self.stream, answer.framing()))
         document = None
+        if answer.is_old:
+            self.log.violation("http-version", "HTTP/1.0")
+        if not answer.keeps:
+            self.close()
         if answer.status not in STATUSES.get(kind, {answer.status}):
             self.log.violation("status", f"{kind} answered {answer.status}")
         if 300 <= answer.status < 400:
@@ -353,17 +357,14 @@ class Sender:
     def _upload(self, item, token, link):
         options = self.options
         for attempt in range(UPLOAD_ATTEMPTS):
-            link = link or self._link(uploading=True)
+            if link is None or not link.stream.is_open:
+                link = self._link(uploading=True)
             query = {"sessionId": self.session, "fileId": item.id}
             if options.token != "none":
                 query["token"] = token if options.token == "right" else str(uuid.uuid4())
             status, _ = self._call(
                 link, "POST", "v2/upload?" + urllib.parse.urlencode(query), "upload", pieces=self._pieces(item, link),
                 length=item.size if options.with_length else None)
-            if status in (403, 500, 507):
-                # The receiver may have closed it without reading the rest.
-                link.close()
-                link = None
             if status != 422:
                 break
         if status == 200:

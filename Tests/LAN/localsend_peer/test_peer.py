@@ -348,7 +348,7 @@ class HostileReceiverTests(Case):
         info = {"alias": "a", "version": "2.2", "fingerprint": mine.fingerprint}
         send = lambda making: making.send(sender.Item.below(directory))
         for rule, data, request in (
-                ("http-status-line", b"HTTP/1.0 200 OK\r\n\r\n", send), ("http-framing", b"HTTP/1.1 200 OK\r\n\r\n", send),
+                ("http-status-line", b"200 OK\r\n\r\n", send), ("http-version", b"HTTP/1.0 403 No\r\n\r\n", send), ("http-framing", b"HTTP/1.1 200 OK\r\n\r\n", send),
                 ("http-framing", b"HTTP/1.1 204 No\r\ncontent-length: 3\r\n\r\n", send),
                 ("status", b"HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 0\r\n\r\n", send),
                 ("status", b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", send),
