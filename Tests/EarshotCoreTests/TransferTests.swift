@@ -85,6 +85,19 @@ import Testing
         #expect(bench.orders(id).contains { if case .resume = $0 { true } else { false } })
     }
 
+    /// Its caller may try again, unless the session is over.
+    @Test(arguments: [true, false]) func aBodyEndsWithARestart(isInSession: Bool) throws {
+        var bench = try TransferBench()
+        let id = bench.freshID()
+        let row = Resource(
+            id: id, direction: .outgoing, peerID: isInSession ? bench.peer : peerID(2), peerName: "x", name: "x", kind: .file, size: 10,
+            state: .transferring, created: bench.bench.now.wall)
+        let stored = StoredTransfer(id: id, source: .body, isTaken: true, expiry: row.created + .seconds(60))
+        bench.bench.handle(.transfers([LoadedTransfer(row: row, stored: stored)], []))
+        #expect(try bench.row(id).state == .failed)
+        #expect(try bench.row(id).error == (isInSession ? .unavailable : .notConnected))
+    }
+
     /// If the file cannot be moved, it stays in the spool, and the row says why. If its name was taken meanwhile, the sender is told
     /// instead.
     @Test(arguments: [EarshotError.Code.storage, .conflict]) func notPutInPlace(_ code: EarshotError.Code) throws {

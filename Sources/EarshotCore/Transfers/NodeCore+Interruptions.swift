@@ -103,7 +103,7 @@ extension NodeCore {
         }
         // Content that a body has already left at the receiver is useless.
         let isUntold = transfer.stored?.source == .body && mayGoOn
-        let error = EarshotError(.notConnected, "this side was restarted meanwhile; send it again")
+        let error = EarshotError(mayGoOn ? .unavailable : .notConnected, "this side was restarted meanwhile; send it again")
         transfer.end(.failed, error, at: self.now.wall, isUntold: isUntold)
         self.emit(.keepTransfers([.put(transfer.row, isNew: false)] + (isUntold ? [] : [.removeTransfer(transfer.row.id)])))
     }
