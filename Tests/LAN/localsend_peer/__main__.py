@@ -163,7 +163,7 @@ def info(given, own, log, stop, place):
 def discover(given, own, log, stop, place):
     device = {**sender.Sender(None, None, sender.Options(identity=own), log).device(), "alias": given.alias or "Strict Listener"}
     discovery.Discovery(lambda: device, own, log, given.interface, answers=not given.silent)
-    log.event("listening")
+    log.event("listening", fingerprint=own.fingerprint, id=own.id)
     stop.wait(given.seconds)
     return True
 

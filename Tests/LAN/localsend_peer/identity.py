@@ -1,5 +1,6 @@
 """Certificates and TLS: a device is known by the SHA-256 of its certificate."""
 
+import base64
 import ctypes
 import functools
 import hashlib
@@ -25,6 +26,11 @@ class Identity:
         with open(self.certificate, encoding="ascii") as file:
             self.der = ssl.PEM_cert_to_DER_cert(file.read())
         self.fingerprint = fingerprint_of(self.der)
+
+    @property
+    def id(self):
+        """The id of this device in Earshot."""
+        return "LS-" + base64.b32encode(bytes.fromhex(self.fingerprint)).decode().rstrip("=")
 
 
 def fingerprint_of(der):

@@ -122,7 +122,7 @@ class Receiver:
         self._listener.bind((options.bind, options.port))
         self._listener.listen(128)
         self.port = self._listener.getsockname()[1]
-        self.log.event("listening", port=self.port, fingerprint=identity.fingerprint, alias=options.alias)
+        self.log.event("listening", port=self.port, fingerprint=identity.fingerprint, id=identity.id, alias=options.alias)
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
