@@ -108,12 +108,10 @@ class Receiver:
         self.on_cancel = on_cancel
         self.other = other
         self._context = identities.server_context(identity, options.asking)
-        self._other = identities.server_context(other, options.asking) if other else None
         self._lock = threading.Lock()
         self._offer = None
         self._pins = {}
         self._bad_checksums = options.bad_checksums
-        self._began = time.monotonic()
         family = socket.AF_INET6 if ":" in options.bind else socket.AF_INET
         self._listener = socket.socket(family, socket.SOCK_STREAM)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -124,6 +122,14 @@ class Receiver:
         self.port = self._listener.getsockname()[1]
         self.log.event("listening", port=self.port, fingerprint=identity.fingerprint, id=identity.id, alias=options.alias)
         threading.Thread(target=self._accept, daemon=True).start()
+        if other is not None:
+            change = threading.Timer(options.other_after, self._change_certificate)
+            change.daemon = True
+            change.start()
+
+    def _change_certificate(self):
+        self._context = identities.server_context(self.other, self.options.asking)
+        self.log.event("other-certificate", fingerprint=self.other.fingerprint)
 
     def close(self):
         # Wakes the thread in accept, which close alone does not.
@@ -153,11 +159,10 @@ class Receiver:
         host = address[0].removeprefix("::ffff:")
         if len(address) == 4 and address[3]:
             host = f"{host.partition('%')[0]}%{address[3]}"
-        other = self._other is not None and time.monotonic() - self._began >= self.options.other_after
         connection.settimeout(HEAD_TIMEOUT)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            with (self._other if other else self._context).wrap_socket(connection, server_side=True) as tls:
+            with self._context.wrap_socket(connection, server_side=True) as tls:
                 peer = self._greet(tls, host)
                 if peer is not None:
                     self._requests(http11.Stream(tls), peer)

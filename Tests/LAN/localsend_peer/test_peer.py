@@ -164,6 +164,7 @@ class ExchangeTests(Case):
 
     def test_another_certificate(self):
         server = self.serve(other_after=0)
+        self.heard.wait("other-certificate")
         self.assertFalse(self.sender(server).send([sender.Item.text("a")]))
         self.said.wait("other-certificate")
         self.assertEqual(self.heard.named("offered"), [])
