@@ -106,7 +106,11 @@ def main():
         signal.signal(number, lambda *_: stop.set())
     with tempfile.TemporaryDirectory() as place:
         own = identities.Identity(given.identity or os.path.join(place, "own"))
-        done = COMMANDS[given.command](given, own, log, stop, place)
+        try:
+            done = COMMANDS[given.command](given, own, log, stop, place)
+        except sender.Unreachable as error:
+            log.event("unreachable", reason=str(error))
+            done = False
     return 1 if log.violations else 0 if done else 3
 
 

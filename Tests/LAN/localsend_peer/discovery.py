@@ -17,6 +17,9 @@ PORT = 53317
 # Each wait follows the one before, so that announcements leave after 0.1, 0.6 and 2.6 s.
 DELAYS = (0.1, 0.5, 2.0)
 REGISTER_TIMEOUT = 0.5
+# Bounds of this program, for a flood of announcements: registrations at a time, and seconds between two answers by UDP.
+REGISTRATIONS = 32
+FALLBACK_INTERVAL = 1
 SIOCGIFADDR = 0x8915
 # From linux/in.h, since Python has no names for them.
 IP_RECVTTL = 12
@@ -73,6 +76,8 @@ class Discovery:
         self.port = port
         self.answers = answers
         self.fallback = fallback
+        self._registrations = threading.Semaphore(REGISTRATIONS)
+        self._last_fallback = float("-inf")
         self._sockets = []
         for index, name, address in interfaces(interface):
             for group in (GROUP, GROUP6):
@@ -139,7 +144,16 @@ class Discovery:
             "seen", alias=document["alias"], fingerprint=document["fingerprint"], address=host, port=document["port"],
             protocol=document["protocol"], announce=document.get("announce"))
         if self.answers and document.get("announce") is not False:
-            threading.Thread(target=self._register, args=(host, document), daemon=True).start()
+            if self._registrations.acquire(blocking=False):
+                threading.Thread(target=self._answer, args=(host, document), daemon=True).start()
+            else:
+                self.log.event("unanswered", fingerprint=document["fingerprint"], address=host)
+
+    def _answer(self, host, document):
+        try:
+            self._register(host, document)
+        finally:
+            self._registrations.release()
 
     def _register(self, host, document):
         """Answers an announcement; the announced fingerprint is pinned, so that nothing is sent to another device."""
@@ -156,7 +170,8 @@ class Discovery:
             self.log.violation(error.rule, error.detail, address=host)
         except Unreachable as error:
             self.log.event("unconfirmed", fingerprint=document["fingerprint"], address=host, reason=str(error))
-            if self.fallback:
+            if self.fallback and time.monotonic() - self._last_fallback >= FALLBACK_INTERVAL:
+                self._last_fallback = time.monotonic()
                 # For LocalSend 1.17 and older; 1.18 takes it as an announcement.
                 self.say(False)
 
