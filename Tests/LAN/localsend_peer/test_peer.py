@@ -434,8 +434,8 @@ class DiscoveryTests(Case):
                 ("json-syntax", b"{", 1), ("json-missing", json.dumps(device).encode(), 1),
                 ("multicast-hops", json.dumps({**device, "announce": True}).encode(), 9)):
             made.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, hops)
-            made.sendto(data, (discovery.GROUP, self.port))
             count = len(self.said.violations) + 1
+            made.sendto(data, (discovery.GROUP, self.port))
             self.assertEqual(self.said.wait("violation", count)[-1]["rule"], rule)
 
 
