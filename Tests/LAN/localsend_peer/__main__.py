@@ -4,6 +4,7 @@ Exit status: 0 as asked, 1 the other side broke the protocol, 2 usage, 3 refused
 """
 
 import argparse
+import dataclasses
 import os
 import signal
 import sys
@@ -15,6 +16,8 @@ sys.dont_write_bytecode = True
 
 import discovery
 import identity as identities
+import link
+import offers
 import receiver
 import sender
 from log import Log
@@ -108,15 +111,15 @@ def main():
         own = identities.Identity(given.identity or os.path.join(place, "own"))
         try:
             done = COMMANDS[given.command](given, own, log, stop, place)
-        except sender.Unreachable as error:
+        except link.Unreachable as error:
             log.event("unreachable", reason=str(error))
             done = False
     return 1 if log.violations else 0 if done else 3
 
 
 def serve(given, own, log, stop, place):
-    names = {field.name for field in receiver.dataclasses.fields(receiver.Options)}
-    options = receiver.Options(**{name: value for name, value in vars(given).items() if name in names and value is not None})
+    names = {field.name for field in dataclasses.fields(offers.Options)}
+    options = offers.Options(**{name: value for name, value in vars(given).items() if name in names and value is not None})
     os.makedirs(options.directory, exist_ok=True)
     other = identities.Identity(os.path.join(place, "other")) if options.other_after is not None else None
     server = receiver.Receiver(own, options, log, other=other)
@@ -142,12 +145,12 @@ def asking(given, own, log, **more):
 
 
 def send(given, own, log, stop, place):
-    names = {field.name for field in sender.dataclasses.fields(sender.Options)} - {"identity", "fingerprint", "claim", "alias"}
+    names = {field.name for field in dataclasses.fields(sender.Options)} - {"identity", "fingerprint", "claim", "alias"}
     making = asking(given, own, log, **{name: value for name, value in vars(given).items() if name in names and value is not None})
     if given.other_certificate:
         making.options.upload_identity = identities.Identity(os.path.join(place, "other"))
     if not given.deaf:
-        options = receiver.Options(alias=making.options.alias, answer="reject", asking="optional")
+        options = offers.Options(alias=making.options.alias, answer="reject", asking="optional")
         making.options.port = receiver.Receiver(own, options, log, on_cancel=making.cancelled_by_receiver).port
     return making.send(items_of(given))
 

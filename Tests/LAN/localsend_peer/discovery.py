@@ -9,7 +9,7 @@ import threading
 import time
 
 import shapes
-from sender import Link, Unreachable
+from link import Link, Unreachable
 
 GROUP = "224.0.0.167"
 GROUP6 = "ff12::fd3a:e420"

@@ -3,10 +3,7 @@
 One thread serves one connection. There is one slot for an offer, as in 1.18: a second offer is answered 409.
 """
 
-import dataclasses
-import hashlib
-import os
-import re
+import json
 import socket
 import ssl
 import threading
@@ -16,89 +13,15 @@ import uuid
 import http11
 import identity as identities
 import shapes
-
-
-@dataclasses.dataclass
-class Options:
-    """What a person with this device has set, and how it misbehaves. Times are seconds."""
-
-    alias: str = "Strict Peer"
-    bind: str = "::"
-    port: int = 0
-    directory: str = "."
-    asking: str = "required"         # for the sender's certificate: required, optional, none
-    show: bool = True                # our certificate, in requests to the sender
-    answer: str = "accept"           # accept, reject, busy, none (204), hang-up
-    only: tuple = ()                 # names to accept; all if empty
-    wait: float = 0                  # before a person answers
-    text: str = "204"                # answer to a text: 204, or 200 to have it uploaded
-    pin: str = None
-    prepare_status: int = None       # answer every offer with it
-    upload_status: int = None        # answer every upload with it, after its body
-    bad_checksums: int = 0           # answer this many uploads with 422, whatever their checksum
-    cut_after: int = None            # bytes of a file, after which the connection is closed
-    cancel_after: int = None         # bytes of a file, after which the session is cancelled
-    rate: int = None                 # bytes a second
-    other_after: float = None        # when another certificate is shown
-    body_limit: int = 4 << 20
-    file_limit: int = 5000
-    space: int = None                # bytes
-
-
-class Refusal(Exception):
-    """An answer other than success."""
-
-    def __init__(self, status, message, closing=False):
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.closing = closing
-
-
-@dataclasses.dataclass
-class File:
-    fields: dict
-    token: str
-    state: str = "pending"           # pending, moving, done, failed
-    attempts: int = 0
-
-
-class Offer:
-    """One offer, from its arrival to the end of its files."""
-
-    def __init__(self, peer, info):
-        self.id = str(uuid.uuid4())
-        self.address = peer.address
-        self.fingerprint = peer.fingerprint
-        self.info = info
-        self.files = None                       # None while a person decides
-        self.cancelled = False
-        self._reader, self._writer = os.pipe()  # ends the wait for the person
-        self.wake = self._reader
-
-    def cancel(self):
-        self.cancelled = True
-        os.write(self._writer, b"c")
-
-    def __del__(self):
-        os.close(self._reader)
-        os.close(self._writer)
-
-
-@dataclasses.dataclass
-class Peer:
-    """The other end of a connection."""
-
-    address: str
-    fingerprint: str                 # None without a certificate
+from offers import File, Offer, Peer, Refusal
+from uploads import Uploads
 
 
 PIN_ATTEMPTS = 3
-UPLOAD_ATTEMPTS = 3
 HEAD_TIMEOUT = 30
 
 
-class Receiver:
+class Receiver(Uploads):
     """The server. `on_cancel(session, address)` is called for sessions that are not ours: a receiver cancels what we send."""
 
     def __init__(self, identity, options, log, on_cancel=None, other=None):
@@ -246,7 +169,7 @@ class Receiver:
                 if size > self.options.body_limit:
                     closing = True
                     break
-        return status, b"" if document is None else shapes.json.dumps(document).encode(), closing
+        return status, b"" if document is None else json.dumps(document).encode(), closing
 
     QUERIES = {
         "/api/localsend/v2/prepare-upload": {"pin"}, "/api/localsend/v2/cancel": {"sessionId"},
@@ -370,119 +293,6 @@ class Receiver:
             if self._offer is offer:
                 self._offer = None
 
-    def _upload(self, query, content, length, peer, stream):
-        if missing := [name for name in ("sessionId", "fileId", "token") if name not in query]:
-            self.log.violation("query-missing", ", ".join(missing))
-            raise Refusal(400, "Missing parameters")
-        with self._lock:
-            offer, file = self._offer, None
-            rule = "session"
-            if offer is not None and offer.files is not None and offer.id == query["sessionId"]:
-                file = offer.files.get(query["fileId"])
-                rule = (
-                    "address" if offer.address != peer.address else "certificate-changed" if offer.fingerprint != peer.fingerprint
-                    else "file" if file is None else "token" if file.token != query["token"]
-                    else "upload-again" if file.state != "pending" else None)
-            if rule is None:
-                file.state = "moving"
-                file.attempts += 1
-        if rule is not None:
-            # A session that a cancel ended is unknown to us before the sender knows; that is no fault of the sender.
-            if rule != "session" or query["sessionId"] not in self._past():
-                self.log.violation(rule, f"session {query['sessionId']}, file {query['fileId']}", address=peer.address)
-            raise Refusal(403, "Invalid token or IP address", closing=True)
-        try:
-            return self._store(offer, file, content, length, peer)
-        finally:
-            with self._lock:
-                if file.state == "moving":
-                    file.state = "failed"
-                done = all(each.state in ("done", "failed") for each in offer.files.values())
-            if done:
-                self._end(offer)
-                self.log.event("finished", session=offer.id)
-
-    def _past(self):
-        return {line["session"] for line in self.log.events if line["event"] == "cancelled" and "session" in line}
-
-    def _store(self, offer, file, content, length, peer):
-        options, name, size = self.options, file.fields["fileName"], file.fields["size"]
-        if length is not None and length != size:
-            self.log.violation("upload-size", f"{name}: Content-Length {length}, {size} declared")
-        path = self._place(name)
-        digest, received = hashlib.sha256(), 0
-        began, cancelled = time.monotonic(), False
-        try:
-            with open(path, "xb") as target:
-                for piece in content:
-                    received += len(piece)
-                    if received > size:
-                        self.log.violation("upload-size", f"{name}: more than {size} bytes")
-                        raise Refusal(500, "Status code: 500 Internal Server Error", closing=True)
-                    digest.update(piece)
-                    target.write(piece)
-                    if options.cut_after is not None and received >= options.cut_after:
-                        self.log.event("cut", session=offer.id, name=name, received=received)
-                        raise http11.Closed("our part")
-                    if options.cancel_after is not None and received >= options.cancel_after and not cancelled:
-                        cancelled = True
-                        self._cancel_sender(offer)
-                    if options.rate is not None:
-                        time.sleep(max(0, received / options.rate - (time.monotonic() - began)))
-        except (http11.Closed, Refusal) as error:
-            os.unlink(path)
-            if isinstance(error, http11.Closed):
-                self.log.event("aborted", session=offer.id, name=name, received=received)
-            raise
-        if received != size:
-            os.unlink(path)
-            self.log.violation("upload-size", f"{name}: {received} bytes, {size} declared")
-            raise Refusal(500, "Status code: 500 Internal Server Error")
-        return self._judge(offer, file, path, digest.hexdigest())
-
-    def _judge(self, offer, file, path, digest):
-        declared = file.fields.get("sha256")
-        wrong = declared is not None and declared.lower() != digest
-        if wrong or self._bad_checksums > 0:
-            os.unlink(path)
-            self._bad_checksums -= 0 if wrong else 1
-            if wrong:
-                self.log.violation("upload-checksum", f"{file.fields['fileName']}: {digest}, {declared} declared")
-            with self._lock:
-                file.state = "pending" if file.attempts < UPLOAD_ATTEMPTS else "failed"
-            raise Refusal(422, "Checksum mismatch")
-        if self.options.upload_status is not None:
-            os.unlink(path)
-            raise Refusal(self.options.upload_status, f"Status {self.options.upload_status}")
-        with self._lock:
-            file.state = "done"
-        self.log.event(
-            "uploaded", session=offer.id, name=file.fields["fileName"], size=file.fields["size"], sha256=digest, path=path,
-            attempts=file.attempts)
-        return 200, None
-
-    def _place(self, name):
-        """A new path below the directory; unsafe names, already reported, become a single safe one."""
-        name = re.sub(r"[/\0]|^\.+", "_", name)[:200] if shapes.unsafe(name) else name
-        path, number = os.path.join(self.options.directory, name), 1
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        while os.path.exists(path):
-            number += 1
-            path = os.path.join(self.options.directory, f"{name} ({number})")
-        return path
-
-    def _cancel_sender(self, offer):
-        """Cancels as a receiver does: at the sender's own server, by our id of the session."""
-        from sender import Link, Unreachable  # The sender has a receiver too.
-        self.log.event("cancelled", session=offer.id, by="receiver")
-        self._end(offer)
-        try:
-            link = Link(offer.address, offer.info["port"], self.log, self.identity if self.options.show else None, offer.fingerprint)
-            link.request("POST", f"/api/localsend/v2/cancel?sessionId={offer.id}", kind="cancel")
-            link.close()
-        except Unreachable as error:
-            self.log.event("unreachable", request="cancel", reason=str(error))
-
     def _cancel(self, query, content, length, peer, stream):
         session = query.get("sessionId")
         with self._lock:
@@ -508,5 +318,5 @@ class Receiver:
     ROUTES = {
         ("GET", "/api/localsend/v1/info"): _info, ("GET", "/api/localsend/v2/info"): _info,
         ("POST", "/api/localsend/v2/register"): _register, ("POST", "/api/localsend/v2/prepare-upload"): _prepare,
-        ("POST", "/api/localsend/v2/upload"): _upload, ("POST", "/api/localsend/v2/cancel"): _cancel,
+        ("POST", "/api/localsend/v2/upload"): Uploads._upload, ("POST", "/api/localsend/v2/cancel"): _cancel,
     }
