@@ -8,6 +8,8 @@ package import NIOCore
 package protocol DeviceRequests: Sendable {
     /// This machine's description, for `info`, `register` and announcements. `fingerprint` and `port` are the transport's.
     func deviceName() async -> String
+    /// Reports that this machine's networks have changed, so that devices may have lost its announcement. Must return at once.
+    func deviceLinksChanged()
     /// Reports a datagram that announces a device, or that answers an announcement.
     func deviceAnnounced(_ info: DeviceInfo, from address: PeerAddress, isAnswer: Bool)
     /// Reports a `register` request. The claimed fingerprint is compared with the certificate's here.

@@ -8,7 +8,7 @@ package struct DeviceInfo: Sendable, Hashable {
     package var version: String
     package var model: String?
     package var kind: String?
-    /// The SHA-256 of its certificate as it claims; lower-case hex. Not proven.
+    /// The SHA-256 of its certificate as it claims: 64 lower-case hexadecimal digits, or empty. Not proven.
     package var fingerprint: String
     /// The TCP port that it listens on; `nil` if the message had none.
     package var port: UInt16?
@@ -76,7 +76,7 @@ package struct DeviceFile: Sendable, Hashable {
 /// An offer: the body of `prepare-upload`.
 package struct DeviceOffer: Sendable, Hashable {
     package var info: DeviceInfo
-    /// The files in the order of the request, at most `EarshotLimits.deviceOfferFiles`.
+    /// The files, ordered by name, at most `EarshotLimits.deviceOfferFiles`.
     package var files: [DeviceFile]
 
     package init(info: DeviceInfo, files: [DeviceFile]) {
