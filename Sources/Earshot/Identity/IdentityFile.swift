@@ -5,7 +5,7 @@ import EarshotSafety
 #endif
 
 /// Reads the small files of identities.
-enum IdentityFile {
+package enum IdentityFile {
     /// The maximum size of a file, in bytes. A chain of several certificates has a few thousand.
     static let limit = 64 * 1024
 
@@ -14,7 +14,7 @@ enum IdentityFile {
     /// If `isSecret`, only its owner may be able to read the file. Links are followed for paths from the user, because certificate tools
     /// use them, but not in the state directory.
     /// - Throws: `storage`, with a message for the user.
-    static func read(_ path: String, _ what: String, isSecret: Bool, followsLinks: Bool) throws(EarshotError) -> String? {
+    package static func read(_ path: String, _ what: String, isSecret: Bool, followsLinks: Bool) throws(EarshotError) -> String? {
         let shown = path.escapedForDisplay
         // Non-blocking, so that a FIFO at this path cannot block the start.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))

@@ -55,7 +55,7 @@ package final class HandshakeGate: ChannelInboundHandler, RemovableChannelHandle
     }
 
     /// Removes the gate when the handshake is over. All later input passes.
-    static func open(_ pipeline: ChannelPipeline.SynchronousOperations) {
+    package static func open(_ pipeline: ChannelPipeline.SynchronousOperations) {
         guard let context = try? pipeline.context(handlerType: HandshakeGate.self) else { return }
         pipeline.removeHandler(context: context, promise: nil)
     }

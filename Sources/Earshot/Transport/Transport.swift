@@ -2,7 +2,7 @@ internal import CLinux
 import EarshotWire
 import FoundationEssentials
 import Logging
-import NIOCore
+package import NIOCore
 import NIOPosix
 import NIOSSL
 import Synchronization
@@ -136,14 +136,14 @@ package final class Transport: Sendable {
     }
 
     /// The read buffers of a handshake. They stay small, so that a stranger's flood cannot allocate bulk buffers.
-    static let strangersAllocator = AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 4096, maximum: 16384)
+    package static let strangersAllocator = AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 4096, maximum: 16384)
 
     /// Lets reads of a control connection grow with the traffic, up to the size for messages, once its peer is in a session. Reads are
     /// single, because input is passed on in turns.
     static func readForMessages(_ channel: any Channel) { self.read(channel, upTo: EarshotLimits.messagesRead) }
 
     /// Lets reads grow up to `most` bytes, one at a time.
-    static func read(_ channel: any Channel, upTo most: Int) {
+    package static func read(_ channel: any Channel, upTo most: Int) {
         // Fails only for a channel that has ended.
         let options = channel.syncOptions
         try? options?.setOption(

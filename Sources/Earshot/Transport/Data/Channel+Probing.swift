@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 
 #if canImport(Glibc)
     import Glibc
@@ -9,7 +9,7 @@ extension Channel {
     /// takes over the socket. Call it on the channel's event loop.
     ///
     /// The sending side need not detect the loss itself: the receiver tells it on the control connection how to continue.
-    func probeSilence() throws {
+    package func probeSilence() throws {
         guard let options = self.syncOptions else { return }
         let tcp: [(name: CInt, value: Int)] = [
             (TCP_KEEPIDLE, Int(clamping: EarshotLimits.dataProbeAfter.components.seconds)),

@@ -243,7 +243,7 @@ package final class DataConnection: Sendable {
 
 extension Channel {
     /// Closes the channel below TLS, on the event loop. TLS's close notification would wait for a peer that does not read or answer.
-    func closeWithoutGoodbye() {
+    package func closeWithoutGoodbye() {
         let pipeline = self.pipeline.syncOperations
         if let server = try? pipeline.context(handlerType: NIOSSLServerHandler.self) {
             server.close(mode: .all, promise: nil)

@@ -1,6 +1,6 @@
 internal import Dispatch
 import DequeModule
-import NIOCore
+package import NIOCore
 import Synchronization
 
 /// Received bytes of a data connection that wait for their reader. The event loop adds bytes, and one task or thread takes them.
@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// The size is bounded: `put` returns `false` at `limit` bytes, and `hasRoom` is called when less than half of that remains. Until the
 /// first read, which may never come, the limit is ``unreadLimit``.
-final class DataInbox: Sendable {
+package final class DataInbox: Sendable {
     private struct State {
         var pieces: Deque<ByteBuffer> = []
         /// Blocks that the reader has returned.
@@ -39,12 +39,12 @@ final class DataInbox: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    init(limit: Int) {
+    package init(limit: Int) {
         self.limit = limit
     }
 
     /// Adds bytes. Returns `false` if reading has to stop for now. Called by one thread.
-    func put(_ piece: ByteBuffer) -> Bool {
+    package func put(_ piece: ByteBuffer) -> Bool {
         var rest = piece
         var hasRoom = true
         while rest.readableBytes > 0 {
@@ -78,7 +78,7 @@ final class DataInbox: Sendable {
     }
 
     /// Returns a block that its reader no longer needs.
-    func giveBack(_ block: consuming ByteBuffer) {
+    package func giveBack(_ block: consuming ByteBuffer) {
         guard block.storageCapacity >= EarshotLimits.dataBlock else { return }
         // Resets the indices instead of clearing: clearing would allocate a new block if a reader still held this one.
         block.moveReaderIndex(to: 0)
@@ -90,7 +90,7 @@ final class DataInbox: Sendable {
     }
 
     /// Ends the input. Only the first end is recorded.
-    func end(_ result: Result<Void, EarshotError>) {
+    package func end(_ result: Result<Void, EarshotError>) {
         let waiters = self.state.withLock { state -> [@Sendable () -> Void] in
             if state.end == nil { state.end = result }
             return state.takeWaiters()
@@ -107,7 +107,7 @@ final class DataInbox: Sendable {
     }
 
     /// Waits for the next bytes and returns them; `nil` at the end. `hasRoom` is called if reading was suspended and can resume.
-    func next(hasRoom: () -> Void) async throws(EarshotError) -> ByteBuffer? {
+    package func next(hasRoom: () -> Void) async throws(EarshotError) -> ByteBuffer? {
         while true {
             if let next = try self.take(hasRoom) { return next.bytes }
             await withCheckedContinuation { continuation in self.wait { continuation.resume() } }
