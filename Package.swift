@@ -123,6 +123,23 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings),
+        // LocalSend's protocol: HTTPS with certificates that are pinned, and multicast announcements. The node never sees HTTP.
+        .target(
+            name: "EarshotLocalSend",
+            dependencies: [
+                "Earshot", "EarshotCore", "EarshotSafety", "EarshotWaiting", "EarshotWire", "CLinux",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+                .product(name: "X509", package: "swift-certificates"),
+            ],
+            swiftSettings: settings),
         .target(
             name: "EarshotClient",
             dependencies: [
@@ -263,6 +280,19 @@ let package = Package(
         .testTarget(
             name: "EarshotDiscoveryTests",
             dependencies: ["EarshotDiscovery", "Earshot", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "EarshotLocalSendTests",
+            dependencies: [
+                "EarshotLocalSend", "Earshot", "EarshotCore", "EarshotWaiting", "EarshotWire",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "X509", package: "swift-certificates"),
+            ],
             swiftSettings: settings),
         // The API's OpenAPI document, which tests hold answers and models to.
         .target(name: "APIDocument", path: "Tests/APIDocument", swiftSettings: settings),
