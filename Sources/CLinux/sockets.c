@@ -2,6 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
@@ -125,4 +128,60 @@ int earshot_is_writable(int descriptor) {
 
 int earshot_event(void) {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+int earshot_link_changes(void) {
+    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (descriptor < 0) return -1;
+    struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
+    if (bind(descriptor, (struct sockaddr *)&address, sizeof address) == 0) return descriptor;
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return -1;
+}
+
+static int set(int descriptor, int level, int option, const void *value, socklen_t length) {
+    return setsockopt(descriptor, level, option, value, length);
+}
+
+static int send_on(int descriptor, const void *group, size_t length, uint16_t port, uint32_t interface, const void *bytes, size_t count) {
+    const int one = 1;
+    if (set(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0) return -1;
+    if (set(descriptor, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0) return -1;
+    if (length == 4) {
+        struct ip_mreqn request = {.imr_ifindex = (int)interface};
+        struct sockaddr_in from = {.sin_family = AF_INET, .sin_port = htons(port)};
+        struct sockaddr_in to = from;
+        memcpy(&to.sin_addr, group, length);
+        if (set(descriptor, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof request) != 0) return -1;
+        if (set(descriptor, IPPROTO_IP, IP_MULTICAST_TTL, &one, sizeof one) != 0) return -1;
+        if (bind(descriptor, (struct sockaddr *)&from, sizeof from) != 0) return -1;
+        return sendto(descriptor, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof to) < 0 ? -1 : 0;
+    }
+    const int index = (int)interface;
+    struct sockaddr_in6 from = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    struct sockaddr_in6 to = from;
+    to.sin6_scope_id = interface;
+    memcpy(&to.sin6_addr, group, length);
+    if (set(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one) != 0) return -1;
+    if (set(descriptor, IPPROTO_IPV6, IPV6_MULTICAST_IF, &index, sizeof index) != 0) return -1;
+    if (set(descriptor, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &one, sizeof one) != 0) return -1;
+    if (bind(descriptor, (struct sockaddr *)&from, sizeof from) != 0) return -1;
+    return sendto(descriptor, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof to) < 0 ? -1 : 0;
+}
+
+int earshot_send_to_group(
+    const void *group, size_t length, uint16_t port, uint32_t interface, const void *bytes, size_t count) {
+    if ((length != 4 && length != 16) || interface == 0 || interface > INT32_MAX) {
+        errno = EINVAL;
+        return -1;
+    }
+    int descriptor = socket(length == 4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return -1;
+    int result = send_on(descriptor, group, length, port, interface, bytes, count);
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return result;
 }

@@ -1,6 +1,7 @@
 #ifndef EARSHOT_SOCKETS_H
 #define EARSHOT_SOCKETS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -42,5 +43,13 @@ ssize_t earshot_splice(int from, int to, size_t count);
 /// A pipe, to be read from `ends[0]`, that holds `capacity` bytes where the kernel permits that. Returns how many it holds, or -1 with
 /// errno.
 int earshot_pipe(int ends[2], int capacity);
+
+/// A netlink socket that receives the changes of interfaces and addresses (rtnetlink(7)). Returns a descriptor, or -1 with errno.
+int earshot_link_changes(void);
+
+/// Sends one datagram to a multicast group on one interface, with a time to live of 1, from `port` to `port`. Other sockets of this machine
+/// may use the port too. `group` is an address in network order with `length` 4 or 16. Returns 0, or -1 with errno.
+int earshot_send_to_group(
+    const void *group, size_t length, uint16_t port, uint32_t interface, const void *bytes, size_t count);
 
 #endif

@@ -1,0 +1,117 @@
+import Earshot
+import EarshotCore
+import NIOCore
+import NIOHTTP1
+
+/// The answer of a device.
+struct ExchangeAnswer: Sendable, Hashable {
+    let status: UInt16
+    let body: ByteBuffer
+}
+
+/// One request to a device and its answer, on a connection of their own. ``ExchangeHandler`` performs the actions.
+///
+/// A connection that is lost before the request's body has begun has changed nothing at the device. After that, the outcome is unknown.
+/// The device may answer before it has read the whole request, for example if its user declines. The rest is then not sent.
+struct ExchangeStateMachine {
+    private enum State {
+        case connecting
+        /// The handshake is complete, and nothing of the body has been sent.
+        case open(Receipt)
+        /// The body has begun.
+        case sending(Receipt)
+        case over
+    }
+
+    /// The part of the answer that has arrived.
+    private struct Receipt {
+        var head: HTTPResponseHead?
+        var body = ByteBuffer()
+    }
+
+    private var state = State.connecting
+
+    enum Action: Equatable {
+        case none
+        /// The request can be sent.
+        case ready
+        /// The answer is complete. Close the connection.
+        case finish(ExchangeAnswer)
+        /// The exchange has failed. Close the connection.
+        case fail(DeviceFailure)
+    }
+
+    /// TLS has proven the device.
+    mutating func shookHands() -> Action {
+        switch self.state {
+        case .connecting:
+            self.state = .open(Receipt())
+            return .ready
+        case .open, .sending, .over: return .none
+        }
+    }
+
+    /// The first byte of the request's body is about to be sent.
+    mutating func beganBody() {
+        switch self.state {
+        case .open(let receipt): self.state = .sending(receipt)
+        case .connecting, .sending, .over: break
+        }
+    }
+
+    /// A part of the answer arrives.
+    mutating func received(_ part: HTTPClientResponsePart) -> Action {
+        switch self.state {
+        case .connecting, .over: return .none
+        case .open(var receipt):
+            let action = Self.take(part, &receipt)
+            self.state = action == .none ? .open(receipt) : .over
+            return action
+        case .sending(var receipt):
+            // The buffer of the body is changed in place.
+            self.state = .over
+            let action = Self.take(part, &receipt)
+            if action == .none { self.state = .sending(receipt) }
+            return action
+        }
+    }
+
+    private static func take(_ part: HTTPClientResponsePart, _ receipt: inout Receipt) -> Action {
+        switch part {
+        case .head(let head):
+            receipt.head = head
+            return .none
+        case .body(let bytes):
+            guard receipt.body.readableBytes + bytes.readableBytes <= LocalSendLimits.bodyBytes else {
+                return .fail(.invalid("the answer is longer than \(LocalSendLimits.bodyBytes) bytes"))
+            }
+            receipt.body.writeImmutableBuffer(bytes)
+            return .none
+        case .end:
+            guard let head = receipt.head, let status = UInt16(exactly: head.status.code) else {
+                return .fail(.invalid("the answer has no status"))
+            }
+            return .finish(ExchangeAnswer(status: status, body: receipt.body))
+        }
+    }
+
+    /// The answer is not HTTP.
+    mutating func parserFailed() -> Action {
+        switch self.state {
+        case .connecting, .open, .sending:
+            self.state = .over
+            return .fail(.invalid("the answer is not HTTP"))
+        case .over: return .none
+        }
+    }
+
+    /// The connection is lost, or a time limit is over.
+    mutating func ended(_ reason: String) -> Action {
+        defer { self.state = .over }
+        switch self.state {
+        case .connecting, .open: return .fail(.unreachable(reason))
+        case .sending: return .fail(.lost(reason))
+        case .over: return .none
+        }
+    }
+}
