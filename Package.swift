@@ -284,13 +284,14 @@ let package = Package(
         .testTarget(
             name: "EarshotLocalSendTests",
             dependencies: [
-                "EarshotLocalSend", "Earshot", "EarshotCore", "EarshotWaiting", "EarshotWire",
+                "EarshotLocalSend", "Earshot", "EarshotCore", "EarshotSafety", "EarshotWaiting", "EarshotWire",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "X509", package: "swift-certificates"),
             ],
             swiftSettings: settings),

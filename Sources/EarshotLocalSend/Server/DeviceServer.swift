@@ -86,6 +86,8 @@ final class DeviceServer: Sendable {
                 }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            // One read at a time, so that the handshake's bytes are bounded however much of a request follows them.
+            .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(.recvAllocator, value: Transport.strangersAllocator)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.initialise(channel) }
