@@ -8,6 +8,12 @@ extension FileAttributes {
     private static let executable: UInt8 = 1
     private static let holes: UInt8 = 2
 
+    /// Creates the attributes of a file of which only the time is known, in milliseconds since 1970.
+    package init(modifiedAt milliseconds: Int64) {
+        let (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1000)
+        self.init(seconds: rest < 0 ? seconds - 1 : seconds, nanoseconds: UInt32(rest < 0 ? rest + 1000 : rest) * 1_000_000)
+    }
+
     init(from reader: inout PayloadReader) throws(WireError) {
         let flags = try reader.integer("flags", in: 0...(Self.executable | Self.holes))
         self.init(

@@ -14,6 +14,11 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
     public static let textLength = 52
     /// The first characters of a LocalSend device's text form.
     public static let deviceMark = "LS-"
+    /// The stand-in for the id of a LocalSend sender that has shown no certificate. Any such sender has it, so it identifies nobody: no
+    /// peer is listed under it, and no decision is made about it. Archives and the API have null in its place.
+    public static let unprovenDevice = PeerID(first: 0, second: 0, third: 0, fourth: 0, kind: .localsend)
+    /// The text form of ``unprovenDevice``.
+    private static let unprovenText = "LS-UNPROVEN"
 
     /// The protocol that a peer speaks.
     public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
@@ -56,6 +61,11 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
         self = bytes.withUnsafeBytes { Self(digest: $0, kind) }
     }
 
+    private init(first: UInt64, second: UInt64, third: UInt64, fourth: UInt64, kind: Kind) {
+        (self.first, self.second, self.third, self.fourth) = (first, second, third, fourth)
+        self.kind = kind
+    }
+
     /// Creates an id from `byteCount` bytes.
     private init(digest: UnsafeRawBufferPointer, _ kind: Kind) {
         self.kind = kind
@@ -67,6 +77,10 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
 
     /// Creates an id from its text form, in either case.
     public init?(_ description: String) {
+        guard description != Self.unprovenText else {
+            self = .unprovenDevice
+            return
+        }
         let mark = Self.deviceMark.utf8.count
         let isDevice = description.utf8.count == mark + Self.textLength && description.prefix(mark).uppercased() == Self.deviceMark
         let digest = isDevice ? description.dropFirst(mark) : description[...]
@@ -76,6 +90,7 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
 
     /// 52 characters of upper-case base32, after ``deviceMark`` for a LocalSend device.
     public var description: String {
+        guard self != .unprovenDevice else { return Self.unprovenText }
         let digest = Base32.encode(self.bytes)
         return switch self.kind {
         case .earshot: digest
@@ -96,9 +111,19 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
         return (lhs.first, lhs.second, lhs.third, lhs.fourth) < (rhs.first, rhs.second, rhs.third, rhs.fourth)
     }
 
-    /// Decodes the text form.
+    /// The SHA-256 of a LocalSend device's certificate in upper-case hexadecimal digits, as LocalSend shows it; `nil` for other ids.
+    public var fingerprint: String? {
+        self.kind == .localsend && self != .unprovenDevice ? self.bytes.hexadecimal.uppercased() : nil
+    }
+
+    /// Decodes the text form, or null for ``unprovenDevice``.
     public init(from decoder: any Decoder) throws {
-        let text = try decoder.singleValueContainer().decode(String.self)
+        let container = try decoder.singleValueContainer()
+        guard !container.decodeNil() else {
+            self = .unprovenDevice
+            return
+        }
+        let text = try container.decode(String.self)
         guard let id = PeerID(text) else {
             throw DecodingError.dataCorrupted(
                 .init(
@@ -108,9 +133,10 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
         self = id
     }
 
-    /// Encodes the text form.
+    /// Encodes the text form, or null for ``unprovenDevice``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
+        guard self != .unprovenDevice else { return try container.encodeNil() }
         try container.encode(self.description)
     }
 }
