@@ -41,6 +41,8 @@ package enum Command: Sendable, Hashable {
     case resource(ResourceRequest)
     /// A request about groups.
     case group(GroupRequest)
+    /// A request of a LocalSend device.
+    case device(DeviceCommand)
 }
 
 /// The result of a `Command`.
@@ -56,5 +58,9 @@ package enum Answer: Sendable, Equatable {
     case resources([Resource])
     case group(Group)
     case invitations([Invitation])
+    /// The answer to a device's accepted offer.
+    case deviceOffer(DeviceOfferAnswer)
+    /// The refusal of a device's request.
+    case deviceRefusal(DeviceRefusal)
     case failure(EarshotError)
 }

@@ -31,6 +31,8 @@ package struct CoreSettings: Sendable, Hashable {
     package var sessionsEndWithPrograms = false
     /// Whether received files are moved to a directory instead of staying in the spool.
     package var putsInPlace = false
+    /// The settings for LocalSend devices.
+    package var devices = DeviceSettings()
 
     package init() {}
 

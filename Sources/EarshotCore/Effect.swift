@@ -51,6 +51,8 @@ package enum Effect: Sendable, Equatable {
     /// Move these resources to the directory of received files, which an earlier run failed to do. Partial files of that run are removed
     /// first. Report each resource as placed.
     case placeLeft([Resource])
+    /// An action for LocalSend devices.
+    case device(DeviceEffect)
 }
 
 /// The id of a pending transaction: a counter.

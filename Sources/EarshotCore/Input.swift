@@ -48,6 +48,8 @@ package enum Input: Sendable, Equatable {
     /// The node is about to end. No stream begins any more, and open streams end. Transfers whose callers bring their bytes end too. All
     /// other transfers wait for the next start when the node stops.
     case streamsOver
+    /// An event that concerns LocalSend devices.
+    case device(DeviceEvent)
     /// New settings.
     case settings(CoreSettings)
     /// The node begins to work, or is about to end.

@@ -1,3 +1,4 @@
+package import EarshotWire
 package import NIOCore
 
 // The encoding of the models in archives. Synthesised code finds these methods before those of the standard library.
@@ -8,6 +9,11 @@ extension KeyedEncodingContainer {
 }
 
 extension KeyedDecodingContainer {
+    /// Decodes the kind of a peer. An archive of an earlier release has none.
+    package func decode(_ type: PeerID.Kind.Type, forKey key: Key) throws -> PeerID.Kind {
+        try self.decodeIfPresent(PeerID.Kind.self, forKey: key) ?? .earshot
+    }
+
     /// Decodes bytes from base64.
     package func decode(_ type: [UInt8].Type, forKey key: Key) throws -> [UInt8] {
         Array(try self.decode(ByteBuffer.self, forKey: key).readableBytesView)

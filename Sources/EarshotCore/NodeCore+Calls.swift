@@ -21,6 +21,7 @@ extension NodeCore {
         case .stream(let request): self.take(request, call)
         case .resource(let request): self.take(request, call)
         case .group(let request): self.take(request, call)
+        case .device(let command): self.take(command, call)
         }
     }
 
@@ -31,8 +32,7 @@ extension NodeCore {
         switch (caller, result) {
         case (.peer(let call), .failure(let error)): self.answer(call, .failure(error))
         case (.peer(let call), .success):
-            let record = self.records[request.peer] ?? PeerRecord(id: request.peer, at: self.now.wall)
-            self.answer(call, .peer(self.snapshot(record)))
+            self.answer(call, .peer(self.shown(request.peer)))
         case (.invitation(let id, let call), .failure(let error)):
             self.invitations.setDeciding(id, false)
             self.answer(call, .failure(error))
@@ -48,6 +48,7 @@ extension NodeCore {
     /// Answers the calls that still wait, because no decision follows: a call that waits for an invitation gets its present state.
     mutating func dismissCallers() {
         self.dismissSenders()
+        self.dismissDevices()
         for call in self.groups.signatures.dismiss() + self.groups.all.flatMap(\.joiners) { self.answer(call, .failure(.stopping)) }
         for (call, invitation) in self.invitations.dismissWaiters() { self.answer(call, .invitation(invitation)) }
     }
@@ -55,11 +56,17 @@ extension NodeCore {
     // MARK: Queries
 
     /// Every listed peer, in the order in which they came.
-    package var peers: [Peer] { self.records.values.filter(\.presence.isAnnounced).map(self.snapshot) }
+    package var peers: [Peer] {
+        self.records.values.filter(\.presence.isAnnounced).map(self.snapshot) + self.devices.all.map(\.peer)
+    }
 
     /// - Throws: as ``resolve(_:)``, and `unknown-peer` for a full id that was never seen.
     package func peer(_ name: String) throws(EarshotError) -> Peer {
         let id = try self.resolve(name)
+        if id.kind == .localsend {
+            guard let device = self.devices[id] else { throw .unknown(name) }
+            return device.peer
+        }
         guard let record = self.records[id] else { throw .unknown(name) }
         return self.snapshot(record)
     }
@@ -117,7 +124,8 @@ extension NodeCore {
     /// The numbers of peers, sessions, connections, pending invitations and open transfers.
     package var counts: (peers: Int, sessions: Int, connections: Int, pendingInvitations: Int, transfers: Int) {
         (
-            self.records.values.count(where: \.presence.isAnnounced), self.records.values.count { $0.sessionID != nil },
+            self.records.values.count(where: \.presence.isAnnounced) + self.devices.count,
+            self.records.values.count { $0.sessionID != nil },
             self.records.values.count { $0.connection != nil }, self.invitations.pendingCount, self.transfers.count(.open)
         )
     }
@@ -127,6 +135,10 @@ extension NodeCore {
     /// Loads the stored state, before anything else.
     package mutating func load(_ peers: [StoredPeer], _ sessions: [StoredSession], _ groups: [StoredGroup] = []) {
         for peer in peers {
+            guard peer.id.kind == .earshot else {
+                self.load(device: peer)
+                continue
+            }
             self.records.add(PeerRecord(peer), for: peer.id)
             if peer.isTLSPinned { self.pins.apply(.keep, to: peer.id) }
         }
@@ -155,6 +167,8 @@ extension NodeCore {
         self.expireMessages()
         self.offerReach()
         self.beginTransfers()
+        for device in self.devices.all { self.expireDeviceTrust(device.id) }
+        self.announceToDevices()
     }
 
     mutating func settingsChanged(from old: CoreSettings) {
@@ -163,5 +177,6 @@ extension NodeCore {
         if (self.settings.sendLimit, self.settings.receiveLimit) != (old.sendLimit, old.receiveLimit) {
             self.paceTransfers(afterSettings: true)
         }
+        self.deviceSettingsChanged(from: old.devices)
     }
 }

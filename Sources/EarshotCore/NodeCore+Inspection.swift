@@ -141,7 +141,9 @@ extension NodeCore {
     package var dataPathCount: Int { self.dataPaths.count }
 
     /// The stored rows, according to memory.
-    package var keptPeers: [StoredPeer] { self.records.values.compactMap(\.standing.stored) }
+    package var keptPeers: [StoredPeer] {
+        self.records.values.compactMap(\.standing.stored) + self.devices.all.compactMap(\.standing.stored)
+    }
     package var keptSessions: [StoredSession] { self.records.values.compactMap(\.session.session) }
 
     /// The stored rows of a group according to memory, with the members that follow from them.

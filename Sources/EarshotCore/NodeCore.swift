@@ -22,6 +22,8 @@ package struct NodeCore: Sendable {
     var names = NameIndex()
     var configuredDials = RowTable<ConfiguredPeer, ConfiguredDial>()
     var pins = PinnedPeers()
+    /// The LocalSend devices, with their offers and sessions.
+    var devices = DeviceTable()
     var links = LinkTable()
     /// The delayed answers to blocked peers.
     var lateAnswers = LateAnswers()
@@ -120,6 +122,14 @@ package struct NodeCore: Sendable {
         case groupQuestions(PeerID)
         /// Trusted peers are invited for messages that wait for them.
         case queueInvitations
+        /// A blocked device, which must not notice the block, is refused.
+        case deviceRefusal(CallID)
+        /// The tokens of a device's session expire.
+        case deviceSession(SessionID)
+        /// A device has given no sign of life for a while.
+        case deviceSilence(PeerID)
+        /// The next datagram of an announcement is due.
+        case deviceAnnouncement
     }
 
     /// Creates a core. `random` generates secrets: the system's generator, except in simulations. `hasDiscovery` says whether discovery is
@@ -190,6 +200,7 @@ package struct NodeCore: Sendable {
         case .transfers(let loaded, let ended): self.loadTransfers(loaded, ended)
         case .rowsRefused(let ids): self.rowsRefused(ids)
         case .streamsOver: self.endAllStreams()
+        case .device(let event): self.deviceReported(event)
         case .settings(let settings):
             let old = self.settings
             self.settings = settings
@@ -222,7 +233,7 @@ package struct NodeCore: Sendable {
         case .lateAnswer(let number): self.giveLateAnswer(number)
         case .comparison(let peer): self.comparisonExpired(peer)
         case .comparisonStep(let peer, let attempt): self.comparisonStepExpired(peer, attempt)
-        case .trust(let peer): self.expireTrust(peer)
+        case .trust(let peer): if peer.kind == .localsend { self.expireDeviceTrust(peer) } else { self.expireTrust(peer) }
         case .keep(let peer): self.keepPeer(peer, andSession: true)
         case .messages: self.expireMessages()
         case .outboxRetry(let conversation): self.retryOutbox(conversation)
@@ -237,6 +248,10 @@ package struct NodeCore: Sendable {
         case .groupRecords(let peer): self.checkRecords(of: peer)
         case .groupQuestions(let peer): self.askLater(peer)
         case .queueInvitations: self.offerReach()
+        case .deviceRefusal(let call): self.giveDeviceRefusal(call)
+        case .deviceSession(let session): self.deviceSessionExpired(session)
+        case .deviceSilence(let device): self.deviceIsSilent(device)
+        case .deviceAnnouncement: self.sendDeviceAnnouncement()
         }
     }
 

@@ -30,6 +30,8 @@ struct CoreBench {
     /// The commands to the movers of resources.
     private(set) var orders: [ResourceID: [TransferCommand]] = [:]
 
+    private(set) var deviceEffects: [DeviceEffect] = []
+
     // The disk
     var isDiskHeld = false
     /// The error of the next transaction.
@@ -100,6 +102,7 @@ struct CoreBench {
             self.dials.append(peer)
             let addresses = plan.addresses { _ in true }
             self.handle(.dial(peer, addresses.isEmpty ? .nowhere : .began(addresses)))
+        case .device(let effect): self.deviceEffects.append(effect)
         case .dialConfigured, .pin, .dataPath, .stream, .placeLeft: break
         case .sign(let id, let inputs):
             let key = self.core.key?.publicKey ?? []

@@ -31,7 +31,7 @@ extension World {
         case .transfer(let resource, let command): self.check(command, for: resource, of: machine, effect, input)
         case .keep(_, let changes): self.checkPatience(changes, of: machine)
         case .flushSoon, .loadBodies, .loadReceipts, .dialConfigured, .commit, .pin, .log, .dataPath, .keepTransfers, .placeLeft,
-            .sign, .check:
+            .sign, .check, .device:
             break
         }
     }

@@ -55,7 +55,8 @@ extension World {
         self.checkLimits(of: machine, core)
         switch input {
         case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .taken, .read, .call(_, .send), .stream,
-            .callerGone, .transfer, .transfers, .rowsRefused, .call(_, .resource), .call(_, .group), .signed, .checked, .streamsOver:
+            .callerGone, .transfer, .transfers, .rowsRefused, .call(_, .resource), .call(_, .group), .signed, .checked, .streamsOver, .device,
+            .call(_, .device):
             break
         case .call, .link, .discovery, .dial, .configuredDial, .committed, .settings, .start, .stop, .stopped:
             self.machines[machine].blocked = core.keptPeers.filter { $0.trust == .blocked }.map(\.id)
@@ -185,7 +186,7 @@ extension World {
             case .endVerification(_, mismatch: true): if let id = call.peer { self.doubt(machine, id, .unknown) }
             case .invite, .withdraw, .awaitInvitation, .setAlias, .leave, .verify, .endVerification, .send, .cancelQueued, .stream,
                 .resource,
-                .group:
+                .group, .device:
                 break
             }
         }

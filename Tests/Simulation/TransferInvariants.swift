@@ -11,7 +11,7 @@ extension World {
         let mover = self.machines[machine].transfers.current[id]
         let isExpected =
             switch command {
-            case .open, .resume: mover == nil
+            case .open, .resume, .receiveBody: mover == nil
             case .compare, .send, .sendOverData, .digest, .begin, .receiveData, .settle, .pace: mover != nil
             case .checkRoom, .place, .removeContent, .look, .stop, .discard: true
             }

@@ -106,7 +106,7 @@ extension World {
         case .compare, .send, .sendOverData, .digest, .begin, .receiveData, .settle: self.order(.command(command), id, on: machine)
         case .checkRoom: self.plan(.room(id), on: machine)
         // The movers' bytes have their own random pace.
-        case .pace: break
+        case .pace, .receiveBody: break
         case .place(let row): self.plan(.place(row.id), on: machine)
         case .removeContent(let call):
             if call == nil, self.order(.command(command), id, on: machine) { return }

@@ -138,7 +138,7 @@ extension World {
             self.tell(.began, id, on: machine)
             if row.kind == .directory { self.tell(.listed(Int(clamping: row.size)), id, on: machine) }
         case .settle(let digest): self.settle(digest, &mover, on: machine)
-        case .checkRoom, .receiveData, .place, .removeContent, .pace, .look, .stop, .discard: break
+        case .checkRoom, .receiveData, .receiveBody, .place, .removeContent, .pace, .look, .stop, .discard: break
         }
     }
 
@@ -152,13 +152,13 @@ extension World {
         }
     }
 
-    private mutating func settle(_ digest: ResourceDigest, _ mover: inout TransferMover, on machine: Int) {
+    private mutating func settle(_ digest: ResourceDigest?, _ mover: inout TransferMover, on machine: Int) {
         let id = mover.row.id
         guard let (size, content) = self.machines[machine].shelf.partial[id] else {
             return self.fail(.notFound, "there is none", &mover, on: machine)
         }
         if let failure = self.diskFailure(machine) { return self.fail(failure, &mover, on: machine) }
-        guard content.count == size, content.digest == digest.bytes || size == 0 else {
+        guard content.count == size, content.digest == digest?.bytes || size == 0 else {
             return self.fail(.digestMismatch, "the received bytes differ from the sent ones", &mover, on: machine)
         }
         self.checkAttributes(of: content, mover, on: machine)

@@ -26,34 +26,9 @@ package protocol DeviceRequests: Sendable {
     func deviceCancels(_ session: String?, by sender: DeviceSender) async throws(DeviceRefusal)
 }
 
-/// A device to send to: its id, which its certificate must prove before the first byte of a request, and the place to reach it.
-package struct DeviceTarget: Sendable, Hashable {
-    package let id: PeerID
-    package let address: PeerAddress
-
-    package init(id: PeerID, address: PeerAddress) {
-        self.id = id
-        self.address = address
-    }
-}
-
-/// Why a request to a device failed.
-package enum DeviceFailure: Error, Sendable, Hashable {
-    /// No connection, or lost before the first byte of the request's body was sent.
-    case unreachable(String)
-    /// Another certificate answered.
-    case identityMismatch
-    /// The connection was lost after the body began: the outcome is unknown.
-    case lost(String)
-    /// The device answered with another status than success.
-    case refused(status: UInt16)
-    /// The answer is not LocalSend's.
-    case invalid(String)
-}
-
 /// The HTTPS server, the HTTPS client and the multicast announcements of LocalSend.
 package protocol DeviceTransport: Sendable {
-    /// Binds the ports and makes or loads the certificate. Returns the TCP port.
+    /// Binds the ports and makes or loads the certificate. Returns the TCP port. May be called again after ``run()`` has ended.
     func start(_ requests: any DeviceRequests) async throws -> UInt16
     /// Serves until the task is cancelled.
     func run() async

@@ -9,7 +9,10 @@ extension Node {
     // MARK: Peers
 
     /// Returns every known peer. Connected peers and those with a decision come first, by the time at which they were first seen.
-    public func peers() -> [Peer] { self.core.peers }
+    public func peers() -> [Peer] {
+        self.handle(.device(.wanted))
+        return self.core.peers
+    }
 
     /// Returns a peer by its id or by a name. A name can be a full id, the display name of a known peer, at least 8 characters of an id that
     /// is proven, stored or configured, or the display name of another peer. They are tried in this order. All calls about a peer accept

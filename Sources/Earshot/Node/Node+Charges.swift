@@ -46,7 +46,7 @@ extension NodeInput {
         case .timer(_, let charge): charge?.account
         // Handshakes have their own limits. Work that waits for a proven connection remains after the connection is gone.
         case .connection(.proven), .connection(.closed), .discovery, .heartbeat, .discoveryEnded, .core, .dataAttached, .dataDialFailed,
-            .streamsOver:
+            .deviceAnnounced, .streamsOver:
             nil
         }
     }

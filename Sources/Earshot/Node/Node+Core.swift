@@ -101,6 +101,7 @@ extension Node {
         case .transfer(let resource, let command): self.carryOut(command, for: resource)
         case .keepTransfers(let changes): self.keepRows(changes)
         case .placeLeft(let rows): self.placeLeft(rows)
+        case .device(let effect): self.carryOut(effect)
         case .sign(let id, let inputs): self.sign(inputs, as: id)
         case .check(let id, let checks): self.check(checks, as: id)
         }
@@ -124,7 +125,7 @@ extension Node {
         guard let connection = self.links[link] else { return }
         let weight = messages.reduce(0) { $0 + Frame.weight(ofBody: $1.body.readableBytes) }
         self.coreShell.handedOn += weight
-        self.enqueue(.deliver(StoreWork.Delivery(messages: messages, connection: connection, weight: weight)))
+        self.enqueue(.deliver(StoreWork.Delivery(messages: messages, origin: .connection(connection), weight: weight)))
     }
 
     private func loadBodies(_ ids: [MessageID], for conversation: Conversation) {

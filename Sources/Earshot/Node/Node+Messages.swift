@@ -12,7 +12,9 @@ extension Node {
     static func eventCost(_ kind: NodeEvent.Kind) -> Int {
         switch kind {
         case .messageReceived(let message): message.body.readableBytes + Self.eventOverhead
-        case .invitationReceived(let invitation), .invitationResolved(let invitation): invitation.context.count + Self.eventOverhead
+        case .invitationReceived(let invitation), .invitationResolved(let invitation):
+            invitation.context.count + Self.eventOverhead
+                + (invitation.offer ?? []).reduce(0) { $0 + 96 + $1.name.utf8.count + $1.contentType.utf8.count }
         default: Self.eventOverhead
         }
     }

@@ -66,7 +66,8 @@ extension Node {
         } catch {
             throw EarshotError(.nameRejected, "\(error)", underlying: error)
         }
-        let destination = Publisher.Destination(directory: directory, conflict: .rename, reserve: 0)
+        let row = try self.core.receivedResource(id)
+        let destination = try Publisher.Destination(directory: directory, conflict: .rename, reserve: 0).under(row.folder)
         let path = try await self.spool.publisher.publish(try await self.spool.content(id), as: name, destination)
         guard let path else { throw EarshotError(.conflict, "\(name.description) is there already") }
         try await self.dropContent(id)

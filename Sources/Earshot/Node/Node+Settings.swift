@@ -30,11 +30,13 @@ extension Node {
         new.stateDirectory = old.stateDirectory
         new.identity = old.identity
         new.timers = old.timers
+        new.localSend.port = old.localSend.port
         self.configuration = new
         self.transport.use(new)
         self.handle(.settings(new.core))
         if restartsDiscovery || self.discoveryRequest(old) != self.discoveryRequest(new) { self.restartDiscovery(with: makeDiscovery()) }
         if new.displayName != old.displayName { self.renewConnections() }
+        if new.localSend.isEnabled != old.localSend.isEnabled { self.switchDevices(on: new.localSend.isEnabled) }
         await self.store.use(new.inboxLimits)
         if new.inboxAge < old.inboxAge { self.pruneInbox() }
     }

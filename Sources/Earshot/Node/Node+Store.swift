@@ -157,14 +157,18 @@ extension Node {
         var reports: [DeliveryReport] = []
         reports.reserveCapacity(batch.count)
         for delivery in batch {
-            let (sender, ids) = (delivery.connection.peer.id, delivery.messages.map(\.id))
+            let (sender, ids) = (delivery.sender, delivery.messages.map(\.id))
             var own = (outcomes?.prefix(ids.count)).map { Array($0) }
             outcomes?.removeFirst(ids.count)
             if self.isEphemeral { own = own.map { self.held($0, ids, from: sender) } }
-            reports.append(DeliveryReport(of: sender, on: delivery.connection.id, ids, own))
-            delivery.connection.processed(delivery.weight)
+            switch delivery.origin {
+            case .connection(let connection):
+                reports.append(DeliveryReport(of: sender, on: connection.id, ids, own))
+                connection.processed(delivery.weight)
+            case .offer(let id, _): self.handle(.device(.delivered(id, own?.first)))
+            }
         }
-        self.handle(.delivered(reports))
+        if !reports.isEmpty { self.handle(.delivered(reports)) }
     }
 
     /// Marks stored messages of an ephemeral node as held: the program owns them only when it takes them.

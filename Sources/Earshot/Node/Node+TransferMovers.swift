@@ -13,7 +13,7 @@ extension Node {
     var allowance: Spool.Allowance { Spool.Allowance(quota: self.configuration.quota, reserve: self.configuration.reserve) }
 
     /// Returns the allowance for content from a peer.
-    private func allowance(_ share: QuotaShare) -> Spool.Allowance {
+    func allowance(_ share: QuotaShare) -> Spool.Allowance {
         Spool.Allowance(quota: self.configuration.quota, reserve: self.configuration.reserve, share: share)
     }
 
@@ -57,6 +57,10 @@ extension Node {
             self.order(id, DownloadJob.Order.resume(self.allowance(share)))
         case .begin(_, let share): self.order(id, DownloadJob.Order.begin(self.allowance(share), self.destination))
         case .receiveData: self.order(id, DownloadJob.Order.receive(self.dataConnections[TransferID(id)]))
+        case .receiveBody(let row, let share, let attributes, let call):
+            guard let feed = self.deviceBodies[call] else { return }
+            self.beginDownload(row, attributes)
+            self.order(id, DownloadJob.Order.receiveBody(self.allowance(share), self.destination, feed))
         case .settle(let digest): self.order(id, DownloadJob.Order.settle(digest))
         case .place(let row): self.place(row)
         case .removeContent(let call): self.removeContent(of: id, for: call)
@@ -158,6 +162,7 @@ extension Node {
     ) async -> Result<String?, EarshotError> {
         do throws(EarshotError) {
             guard let name = try? SafeName(row.name) else { throw EarshotError(.nameRejected, "the name is not that of a file") }
+            let destination = try destination.under(row.folder)
             let content = try await spool.content(row.id)
             // An earlier run may already have moved the file, but stopped before it noted that.
             let since = row.completedAt ?? .now

@@ -97,6 +97,19 @@ public actor Node {
     /// The movers of streams' bytes. They stay as long as their streams are listed.
     var streamMovers: [StreamID: StreamMover] = [:]
 
+    // LocalSend devices
+    /// The transport of LocalSend; `nil` without one.
+    let devices: (any DeviceTransport)?
+    /// The port at which LocalSend devices reach this node.
+    var devicePort: UInt16?
+    /// Ends the running transport.
+    var deviceStopper: AsyncStream<Never>.Continuation?
+    /// The bodies of devices' uploads, by their calls.
+    var deviceBodies: [CallID: BodyFeed] = [:]
+    /// This machine's links, read a moment ago.
+    var deviceLinks: (links: LocalLinks, at: MonotonicInstant)?
+    nonisolated let deviceDatagrams = DeviceDatagrams()
+
     /// The totals of this run.
     var counters = NodeMetrics.Counters()
 
@@ -126,12 +139,20 @@ public actor Node {
     /// - Throws: `invalid-parameter` for settings outside their limits, `storage` if the state or the temporary directory cannot be used,
     ///   `conflict` if another node, in any process, holds the state directory. This node holds it until it has stopped.
     public init(configuration: Configuration, discovery: (any PeerDiscovery)?, logger: Logger) async throws(EarshotError) {
+        try await self.init(configuration: configuration, discovery: discovery, devices: nil, logger: logger)
+    }
+
+    /// Opens the state directory of a node that also speaks LocalSend, if the configuration says so.
+    package init(
+        configuration: Configuration, discovery: (any PeerDiscovery)?, devices: (any DeviceTransport)?, logger: Logger
+    ) async throws(EarshotError) {
         try DiscoveryInfo.validate(configuration.discoveryInfo)
         if let directory = configuration.receiveDirectory { try Publisher.check(directory) }
         // First, because a program that retries would otherwise create the following objects again.
         let authorities = try CertificateAuthorities(paths: configuration.authorities)
         self.configuration = configuration
         self.currentDiscovery = CurrentDiscovery(discovery)
+        self.devices = devices
         self.logger = logger
         if let directory = configuration.stateDirectory { try Self.makeDirectory(directory) }
         // Before reading the directory: the start of a second node would treat the content of running transfers as leftovers.
@@ -227,6 +248,7 @@ public actor Node {
                 self.stateLock.withLock { $0 = lock }
             }
             self.listeningPort = try await self.transport.listen(port: self.configuration.port, isFixed: self.configuration.portIsFixed)
+            await self.listenToDevices()
         } catch {
             // Released here, so that a program that retries with a new node does not wait for references to this one.
             self.stateLock.withLock { $0 = nil }
@@ -275,6 +297,7 @@ public actor Node {
     /// Starts discovery, the core and the pruning of the inbox.
     private func begin() {
         self.beginDiscovery()
+        self.beginDevices()
         self.handle(Input.start)
         self.schedulePruning(after: EarshotLimits.firstPruning)
     }
@@ -337,6 +360,7 @@ public actor Node {
         case .dataAttached(let connection, let attempt): self.dataAttached(connection, attempt)
         case .dataDialFailed(let transfer, let attempt, let error): self.dataDialFailed(transfer, attempt, error)
         case .streamsOver: self.endAllStreams()
+        case .deviceAnnounced(let info, let address, let isAnswer): self.handleAnnouncement(info, address, isAnswer)
         }
     }
 

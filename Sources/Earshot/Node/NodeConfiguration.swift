@@ -93,6 +93,8 @@ extension Node {
         public var sendLimit: UInt64?
         /// The same limit for incoming transfers.
         public var receiveLimit: UInt64?
+        /// The settings for LocalSend.
+        public var localSend = LocalSend()
         /// The wall clock, which tests replace.
         package var now: (@Sendable () -> Date)?
         /// The timers, which tests replace.
@@ -138,6 +140,21 @@ extension Node {
 }
 
 extension Node.Configuration {
+    /// The settings for LocalSend, the protocol of many phones.
+    public struct LocalSend: Sendable, Hashable {
+        /// Whether this node announces itself to LocalSend devices, listens for them and lists them.
+        public var isEnabled = false
+        /// The TCP and UDP port. If the TCP port is in use, any free one is used and announced. Read only when the node is made.
+        public var port: UInt16 = 53317
+        /// The PIN that senders that are not trusted have to give, 6 to 64 characters; `nil` for none.
+        public var pin: String?
+        /// How long an offer waits for a user: 5 s to a day.
+        public var timeout: Duration = EarshotLimits.deviceOfferTime
+
+        /// Makes the settings with their defaults.
+        public init() {}
+    }
+
     /// The limits of the inbox.
     var inboxLimits: InboxLimits {
         InboxLimits(count: self.inboxLimit, bytes: self.inboxSize, keepsRead: self.stateDirectory != nil)
@@ -165,6 +182,10 @@ extension Node.Configuration {
         core.invitationBurst = self.invitationBurst
         core.sessionsEndWithPrograms = self.sessionsEndWithPrograms
         core.putsInPlace = self.receiveDirectory != nil
+        core.devices.isOn = self.localSend.isEnabled
+        core.devices.pin = self.localSend.pin
+        core.devices.offerTime = min(
+            max(self.localSend.timeout, EarshotLimits.deviceOfferTimes.lowerBound), EarshotLimits.deviceOfferTimes.upperBound)
         return core
     }
 

@@ -14,6 +14,8 @@ enum NodeInput: Sendable {
     /// A data connection is established, and its token was sent or received.
     case dataAttached(DataConnection, attempt: UInt64)
     case dataDialFailed(TransferID, attempt: UInt64, EarshotError)
+    /// A datagram that announces a LocalSend device.
+    case deviceAnnounced(DeviceInfo, PeerAddress, isAnswer: Bool)
     /// The daemon is about to stop.
     case streamsOver
 }

@@ -33,6 +33,8 @@ public struct NodeStatus: Sendable, Hashable, Codable {
     public let addresses: [String]
     /// The TCP port that this node listens on.
     public let port: UInt16
+    /// The TCP port at which LocalSend devices reach this node; `nil` if LocalSend is off, or if no port could be bound.
+    public let localSendPort: UInt16?
     /// The configured port, which differs from ``port`` if it was in use; 0 for any.
     public let wantedPort: UInt16
     /// The directory of identity, store and spool; `nil` for an ephemeral node.
@@ -69,6 +71,7 @@ extension NodeStatus {
         self.encryption = try fields.decode(EncryptionPreference.self, forKey: .encryption)
         self.addresses = try fields.decode([String].self, forKey: .addresses)
         self.port = try fields.decode(UInt16.self, forKey: .port)
+        self.localSendPort = try fields.decodeIfPresent(UInt16.self, forKey: .localSendPort)
         self.wantedPort = try fields.decode(UInt16.self, forKey: .wantedPort)
         self.stateDirectory = try fields.decodeIfPresent(String.self, forKey: .stateDirectory)
         self.quota = try fields.decode(UInt64.self, forKey: .quota)
@@ -92,7 +95,8 @@ extension Node {
         return NodeStatus(
             name: self.configuration.displayName, id: self.id, serviceType: self.configuration.serviceType,
             encryption: self.configuration.encryption, addresses: self.transport.ownAddresses(port: self.listeningPort),
-            port: self.listeningPort, wantedPort: self.configuration.port, stateDirectory: self.configuration.stateDirectory,
+            port: self.listeningPort, localSendPort: self.devicePort, wantedPort: self.configuration.port,
+            stateDirectory: self.configuration.stateDirectory,
             quota: self.configuration.quota, reserve: self.configuration.reserve, sendLimit: self.configuration.sendLimit,
             receiveLimit: self.configuration.receiveLimit, discovery: discovery, instanceName: instanceName,
             identityCopies: self.core.identityCopyAddresses.map(\.description), startedAt: self.startedAt,

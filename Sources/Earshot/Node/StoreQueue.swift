@@ -31,8 +31,22 @@ enum StoreWork {
     /// Messages of one read of one connection.
     struct Delivery {
         let messages: [InboxMessage]
-        let connection: Connection
+        let origin: Origin
         let weight: Int
+
+        /// The place to which the outcome is reported.
+        enum Origin {
+            case connection(Connection)
+            /// The message of an accepted offer of a LocalSend device.
+            case offer(InvitationID, of: PeerID)
+        }
+
+        var sender: PeerID {
+            switch self.origin {
+            case .connection(let connection): connection.peer.id
+            case .offer(_, let device): device
+            }
+        }
     }
 
     /// A change of the outbox that the core has asked for.
@@ -90,7 +104,7 @@ struct StoreQueue {
         switch work {
         case .apply, .decide: self.decisions.append(work)
         case .deliver(let delivery):
-            let sender = delivery.connection.peer.id
+            let sender = delivery.sender
             self.messages += delivery.messages.count
             if self.deliveries[sender, default: []].isEmpty { self.senders.append(sender) }
             self.deliveries[sender, default: []].append(delivery)

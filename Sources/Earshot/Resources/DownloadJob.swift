@@ -12,7 +12,9 @@ struct DownloadJob: Sendable {
         case write(ByteBuffer, at: UInt64, weight: Int, Connection)
         /// Receive from a data connection; `nil` if it is already gone.
         case receive(DataConnection?)
-        case settle(ResourceDigest)
+        /// Reserve space, and write the body of a device's upload.
+        case receiveBody(Spool.Allowance, Publisher.Destination?, BodyFeed)
+        case settle(ResourceDigest?)
         /// Remove the saved content, also if the job has been stopped.
         case removeContent
     }
@@ -58,6 +60,7 @@ struct DownloadJob: Sendable {
         case .write(_, _, let weight, let connection): connection.processed(weight)
         case .receive(let data): data?.close()
         case .removeContent: self.report(await self.spool.removal(of: self.row.id, for: nil))
+        case .receiveBody(_, _, let feed): feed.close()
         case .resume, .begin, .settle: break
         }
     }
@@ -80,8 +83,10 @@ struct DownloadJob: Sendable {
             guard !self.state.isStopped else { return }
             self.report(.written(to: try await self.spool.write(id, offset: offset, data)))
         case .receive(let data): try await self.receive(data, &receiver)
+        case .receiveBody(let allowance, let destination, let feed):
+            try await self.receive(feed, allowance, destination)
         case .settle(let digest):
-            self.report(.settled(try await self.spool.finish(id, algorithm: digest.algorithm, digest: digest.bytes)))
+            self.report(.settled(try await self.spool.finish(id, algorithm: digest?.algorithm ?? .xxh3, digest: digest?.bytes)))
         case .removeContent: self.report(await self.spool.removal(of: id, for: nil))
         }
     }
@@ -114,6 +119,35 @@ struct DownloadJob: Sendable {
         self.report(.dataEnded(at: content.written))
     }
 
+    /// Receives the body of a device's upload.
+    private func receive(
+        _ feed: BodyFeed, _ allowance: Spool.Allowance, _ destination: Publisher.Destination?
+    ) async throws(EarshotError) {
+        let id = self.row.id
+        try await self.spool.checkRoom(self.row, allowance, destination)
+        var written = try await self.spool.begin(id, size: self.row.size, allowance, attributes: self.attributes)
+        self.report(.began)
+        while let piece = try await self.next(feed, after: written) {
+            await self.pace(piece.readableBytes)
+            guard !self.state.isStopped else { return }
+            written = try await self.spool.write(id, offset: written, piece)
+            self.report(.written(to: written))
+        }
+        guard written == self.row.size else {
+            throw EarshotError(.protocolViolation, "only \(written) of \(self.row.size) bytes arrived; send it again")
+        }
+        self.report(.bodyEnded)
+    }
+
+    private func next(_ feed: BodyFeed, after written: UInt64) async throws(EarshotError) -> ByteBuffer? {
+        do throws(EarshotError) {
+            return try await feed.next()
+        } catch {
+            let words = "the upload was cut off after \(written) of \(self.row.size) bytes; send it again"
+            throw EarshotError(.unavailable, words, underlying: error)
+        }
+    }
+
     /// Reports that a directory's list of entries is complete, on whatever thread calls it.
     private var listed: @Sendable (Int) -> Void {
         { [report] bytes in report(.listed(bytes)) }
@@ -126,7 +160,9 @@ extension Spool {
     nonisolated func checkRoom(
         _ row: Resource, _ allowance: Allowance, _ destination: Publisher.Destination?
     ) async throws(EarshotError) {
-        if let destination, let name = try? SafeName(row.name) {
+        if var destination, let name = try? SafeName(row.name) {
+            // The folder may not exist yet. A conflict in it appears when the file is published.
+            if row.folder != nil { destination = destination.renaming }
             do throws(EarshotError) {
                 try await self.settler.check(name, size: row.size, spool: self.directory, destination)
             } catch {

@@ -16,8 +16,13 @@ extension Publisher {
     ) throws(EarshotError) -> String? {
         guard !content.isTree else { return nil }
         do {
-            let directory = try SafeDirectory(path: destination.directory)
-            let found = try Confinement.reaching([content.directory, directory]) { () throws(FileError) -> SafeName? in
+            let root = try SafeDirectory(path: destination.directory)
+            return try Confinement.reaching([content.directory, root]) { () throws(FileError) -> String? in
+                var directory = root
+                for name in destination.folder?.components ?? [] {
+                    guard try directory.has(name) else { return nil }
+                    directory = try directory.subdirectory(name)
+                }
                 let source = try content.directory.open(content.name)
                 // The clocks of file systems have a lower resolution than others.
                 let earliest = Int(since.timeIntervalSince1970.rounded(.down)) - 1
@@ -25,11 +30,10 @@ extension Publisher {
                     let name = number == 1 ? wanted : wanted.numbered(number)
                     guard try directory.has(name) else { break }
                     guard let file = try? directory.open(name, flags: O_RDONLY | O_NONBLOCK) else { continue }
-                    if try Self.isCopy(file, of: source, since: earliest) { return name }
+                    if try Self.isCopy(file, of: source, since: earliest) { return directory.subject(name) }
                 }
                 return nil
             }
-            return found.map(directory.subject)
         } catch {
             throw Self.error(error)
         }

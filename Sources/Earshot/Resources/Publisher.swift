@@ -20,6 +20,8 @@ package actor Publisher {
         package let conflict: SafeDirectory.Conflict
         /// The part of the directory's file system to leave free, 0 to 1.
         package let reserve: Double
+        /// The path below the directory, whose missing directories are created.
+        package var folder: SafeRelativePath?
 
         /// Creates a destination from its parts.
         package init(directory: String, conflict: SafeDirectory.Conflict, reserve: Double) {
@@ -32,6 +34,22 @@ package actor Publisher {
         var replacingNothing: Destination {
             Destination(
                 directory: self.directory, conflict: self.conflict == .overwrite ? .rename : self.conflict, reserve: self.reserve)
+        }
+
+        /// The same destination without conflicts.
+        var renaming: Destination { Destination(directory: self.directory, conflict: .rename, reserve: self.reserve) }
+
+        /// Returns the same destination with a folder below it.
+        /// - Throws: `name-rejected` for a folder that is not a path below the directory.
+        package func under(_ folder: String?) throws(EarshotError) -> Destination {
+            guard let folder else { return self }
+            var destination = self
+            do {
+                destination.folder = try SafeRelativePath(folder)
+            } catch {
+                throw EarshotError(.nameRejected, "\(error)", underlying: error)
+            }
+            return destination
         }
     }
 
@@ -87,23 +105,35 @@ package actor Publisher {
 
     private func publishFile(_ content: Content, as name: SafeName, _ destination: Destination) throws(EarshotError) -> String? {
         do {
-            let directory = try SafeDirectory(path: destination.directory)
+            let root = try SafeDirectory(path: destination.directory)
             let notes = self.notes
-            let published = try Confinement.reaching([content.directory, notes.directory, directory]) { () throws -> SafeName? in
+            return try Confinement.reaching([content.directory, notes.directory, root]) { () throws -> String? in
+                let directory = try Self.directory(destination.folder, in: root)
                 do {
-                    return try Self.link(content, as: name, in: directory, destination.conflict, notes)
+                    return try Self.link(content, as: name, in: directory, destination.conflict, notes).map(directory.subject)
                 } catch let error as FileError where TemporaryFile.linkFailures.contains(error.code) {
                     // Other programs may have filled the disk since the offer.
                     try Self.checkRoom(content.size, entries: 1, in: directory, reserve: destination.reserve)
                     let part = try notes.add(in: directory)
                     defer { notes.settle(part, in: directory) }
-                    return try Self.copy(content, as: name, in: directory, destination.conflict, part: part)
+                    return try Self.copy(content, as: name, in: directory, destination.conflict, part: part).map(directory.subject)
                 }
             }
-            return published.map(directory.subject)
         } catch {
             throw Self.error(error)
         }
+    }
+
+    /// Opens the folder of a file, and creates its missing directories durably, with the permissions of the directory above.
+    private static func directory(_ folder: SafeRelativePath?, in root: SafeDirectory) throws(FileError) -> SafeDirectory {
+        var directory = root
+        for name in folder?.components ?? [] {
+            let isNew = try !directory.has(name)
+            let next = try directory.subdirectory(name, create: try directory.status().mode & 0o777 | 0o700)
+            if isNew { try directory.sync() }
+            directory = next
+        }
+        return directory
     }
 
     /// Removes the unfinished parts of killed runs, and returns their number.

@@ -48,6 +48,8 @@ package actor Spool {
     var paused: [ResourceID: UInt64] = [:]
     /// The sizes of entries that could not be removed, until they are gone. The remains of a directory may no longer record its size.
     private var unremoved: [ResourceID: UInt64] = [:]
+    /// Transfers that have not begun, for which space is reserved.
+    var promised: Set<ResourceID> = []
     /// The readers of completed trees.
     var treeReaders: [ResourceID: TreeReaders] = [:]
     /// The space of all content: the size of completed, outgoing and interrupted content, and the final size of running transfers.
@@ -116,7 +118,9 @@ package actor Spool {
                 case .file: try self.makeFile(name, size: size, attributes, spent)
                 }
             self.transfers[id] = Transfer(content: IncomingContent(sink, id: id, size: size, hash: try XXH3()))
+            self.promised.remove(id)
         } catch {
+            self.promised.remove(id)
             self.ledger.release(id)
             throw Self.error(error)
         }
@@ -197,13 +201,14 @@ package actor Spool {
         return transfer.content
     }
 
-    /// Verifies the whole content, syncs it and moves it to the completed ones. Returns its digest as `ALGORITHM:HEX`.
+    /// Verifies the whole content, syncs it and moves it to the completed ones. Returns its digest as `ALGORITHM:HEX`. Without a digest to
+    /// compare with, only its length is checked.
     ///
     /// Other transfers continue meanwhile, and this one may be abandoned. If this throws, the transfer is abandoned.
     ///
     /// - Throws: `digest-mismatch` if bytes are missing or differ.
     package func finish(
-        _ id: ResourceID, algorithm: ResourceEnd.DigestAlgorithm, digest: [UInt8]
+        _ id: ResourceID, algorithm: ResourceEnd.DigestAlgorithm, digest: [UInt8]?
     ) async throws(EarshotError) -> String {
         guard let transfer = self.transfers[id], !transfer.isFinishing else { throw Self.unknown(id) }
         self.transfers[id]?.isFinishing = true
@@ -215,7 +220,7 @@ package actor Spool {
                 throw EarshotError(.digestMismatch, "only \(content.written) of \(content.size) bytes arrived; send it again")
             }
             let own = algorithm == .xxh3 ? content.digest() : try await self.settler.sha256(content)
-            guard own == digest else {
+            guard digest == nil || own == digest else {
                 throw EarshotError(.digestMismatch, "the received bytes differ from the sent ones; send it again")
             }
             try await self.settle(id, content, in: self.complete)
@@ -246,7 +251,7 @@ package actor Spool {
     package func abandon(_ id: ResourceID) {
         if let transfer = self.transfers.removeValue(forKey: id) {
             transfer.content.close()
-        } else if self.paused.removeValue(forKey: id) == nil {
+        } else if self.paused.removeValue(forKey: id) == nil, self.promised.remove(id) == nil {
             return
         }
         // Nothing writes to the content any more, so its share no longer grows.

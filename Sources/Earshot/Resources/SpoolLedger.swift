@@ -110,6 +110,22 @@ final class SpoolLedger: Sendable {
         return try result.get()
     }
 
+    /// Reserves space for files, all of them or none. Throws as `reserve`.
+    func reserve(
+        _ files: [(id: ResourceID, room: Room)], within allowance: Spool.Allowance, on disk: SafeDirectory
+    ) throws(EarshotError) {
+        guard let first = files.first else { return }
+        let sum = files.reduce((bytes: UInt64(0), entries: UInt64(0))) { ($0.bytes.addingClamped($1.room.bytes), $0.entries + 1) }
+        let result = self.state.withLock { state in
+            Result { () throws(EarshotError) in
+                let room = Room(bytes: sum.bytes, entries: sum.entries)
+                try state.check(room, for: first.id, within: allowance, on: disk, isTree: false)
+                for (id, room) in files { state.running[id] = Share(room: room, spent: Spent(), peer: allowance.share?.peer) }
+            }
+        }
+        try result.get()
+    }
+
     /// Checks whether the space could be reserved now. Throws as `reserve`.
     func check(_ room: Room, for id: ResourceID, within allowance: Spool.Allowance, on disk: SafeDirectory) throws(EarshotError) {
         let result = self.state.withLock { state in

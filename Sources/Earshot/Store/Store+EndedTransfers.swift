@@ -5,7 +5,7 @@ internal import FoundationEssentials
 extension Store {
     /// Stores a record within a transaction. The oldest records of that peer are evicted.
     func put(_ ended: EndedTransfer) throws(SQLiteError) {
-        let peer = SQLiteValue.blob(ended.peerID.bytes)
+        let peer = SQLiteValue.blob(ended.peerID.storedBytes)
         try self.database.run(
             "INSERT OR REPLACE INTO ended_transfers (id, peer_id, error, message, ended_at) VALUES (?, ?, ?, ?, ?)",
             [
@@ -32,6 +32,6 @@ extension Store {
 
     /// Deletes the records of a peer whose session has ended. The peer can no longer ask about these transfers.
     func dropEndedTransfers(of peer: PeerID) throws(SQLiteError) {
-        try self.database.run("DELETE FROM ended_transfers WHERE peer_id = ?", [.blob(peer.bytes)])
+        try self.database.run("DELETE FROM ended_transfers WHERE peer_id = ?", [.blob(peer.storedBytes)])
     }
 }

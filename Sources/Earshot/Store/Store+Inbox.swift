@@ -64,7 +64,7 @@ extension Store {
             return .refused(.inboxFull)
         }
         let added = try self.database.run(insertion) { statement throws(SQLiteError) in
-            try statement.bind(1, message.senderID.bytes)
+            try statement.bind(1, message.senderID.storedBytes)
             try statement.bind(2, message.id.bytes)
             try statement.bind(3, Int64(clamping: weight))
             try statement.bind(4, message.sent.milliseconds)
@@ -84,7 +84,7 @@ extension Store {
         if let inReplyTo = message.inReplyTo, self.hasReplies {
             try self.database.run(
                 "INSERT INTO replies (id, sender, in_reply_to) VALUES (?, ?, ?)",
-                [.blob(message.id.bytes), .blob(message.senderID.bytes), .blob(inReplyTo.bytes)])
+                [.blob(message.id.bytes), .blob(message.senderID.storedBytes), .blob(inReplyTo.bytes)])
         }
         self.usage.delivered(weight, from: message.senderID)
         return .stored(
@@ -99,7 +99,7 @@ extension Store {
             """
             SELECT EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND sender = ?2)
                 OR EXISTS (SELECT 1 FROM remembered WHERE id = ?1 AND sender = ?2)
-            """, [.blob(message.id.bytes), .blob(message.senderID.bytes)]) != 0
+            """, [.blob(message.id.bytes), .blob(message.senderID.storedBytes)]) != 0
     }
 
     private static func weight(_ message: InboxMessage) -> UInt64 {
@@ -126,7 +126,7 @@ extension Store {
         var values: [SQLiteValue] = []
         if let sender {
             source += " AND sender = ?"
-            values.append(.blob(sender.bytes))
+            values.append(.blob(sender.storedBytes))
         }
         if let group {
             source += " AND group_id = ?"
@@ -166,7 +166,7 @@ extension Store {
 
     private func find(_ id: MessageID, from sender: PeerID?) throws(SQLiteError) -> [Message] {
         guard let sender else { return try self.messages("messages WHERE id = ? ORDER BY place", [.blob(id.bytes)]) }
-        return try self.messages("messages WHERE id = ? AND sender = ? ORDER BY place", [.blob(id.bytes), .blob(sender.bytes)])
+        return try self.messages("messages WHERE id = ? AND sender = ? ORDER BY place", [.blob(id.bytes), .blob(sender.storedBytes)])
     }
 
     private func messages(_ source: String, _ values: [SQLiteValue]) throws(SQLiteError) -> [Message] {
@@ -269,14 +269,14 @@ extension Store {
     }
 
     private func sendersOfUnread(_ key: MessageKey) throws(SQLiteError) -> [PeerID] {
-        let sender = key.sender.map { SQLiteValue.blob($0.bytes) } ?? .null
+        let sender = key.sender.map { SQLiteValue.blob($0.storedBytes) } ?? .null
         return try self.database.query(
             "SELECT sender FROM messages WHERE id = ?1 AND (?2 IS NULL OR sender = ?2) AND read_at IS NULL", [.blob(key.id.bytes), sender]
         ) { row throws(SQLiteError) in try Self.peerID(row, 0) }
     }
 
     private func mark(_ id: MessageID, of sender: PeerID, at time: Date) throws(SQLiteError) {
-        let key: [SQLiteValue] = [.blob(id.bytes), .blob(sender.bytes)]
+        let key: [SQLiteValue] = [.blob(id.bytes), .blob(sender.storedBytes)]
         let weight = try self.database.integer("SELECT weight FROM messages WHERE id = ? AND sender = ?", key)
         try self.database.run(
             "UPDATE messages SET read_at = ? WHERE id = ? AND sender = ?", [.integer(Self.milliseconds(time))] + key)

@@ -21,13 +21,13 @@ extension Store {
                 """,
                 [
                     .text(recipient.status.rawValue), recipient.error.map { .text($0.rawValue) } ?? .null,
-                    recipient.errorMessage.map { .text($0) } ?? .null, .blob(recipient.peerID.bytes), .blob(id.bytes),
+                    recipient.errorMessage.map { .text($0) } ?? .null, .blob(recipient.peerID.storedBytes), .blob(id.bytes),
                 ])
         case .remove(let id): try self.database.run("DELETE FROM outbox WHERE id = ?", [.blob(id.bytes)])
         case .noted(let ids, let sender):
             for id in ids {
                 self.receipts -= try self.database.run(
-                    "DELETE FROM receipts WHERE sender = ? AND id = ?", [.blob(sender.bytes), .blob(id.bytes)])
+                    "DELETE FROM receipts WHERE sender = ? AND id = ?", [.blob(sender.storedBytes), .blob(id.bytes)])
             }
         }
     }
@@ -49,7 +49,7 @@ extension Store {
         for (index, recipient) in message.recipients.enumerated() {
             try self.database.run(
                 "INSERT INTO outbox_recipients (message, place, peer_id, status) VALUES (?, ?, ?, ?)",
-                [.integer(place), .integer(Int64(index)), .blob(recipient.peerID.bytes), .text(recipient.status.rawValue)])
+                [.integer(place), .integer(Int64(index)), .blob(recipient.peerID.storedBytes), .text(recipient.status.rawValue)])
         }
     }
 
@@ -101,7 +101,7 @@ extension Store {
     /// Returns the messages of the sender that were read here and whose receipts it has not acknowledged, oldest first.
     package func receipts(for sender: PeerID) throws(EarshotError) -> [MessageID] {
         try self.attempt { () throws(SQLiteError) in
-            try self.database.query("SELECT id FROM receipts WHERE sender = ? ORDER BY place", [.blob(sender.bytes)]) {
+            try self.database.query("SELECT id FROM receipts WHERE sender = ? ORDER BY place", [.blob(sender.storedBytes)]) {
                 row throws(SQLiteError) in try Self.wireID(row, 0)
             }
         }
@@ -110,7 +110,7 @@ extension Store {
     /// Stores a read receipt until its sender has acknowledged it. The oldest one is evicted. Must run within a transaction.
     func keepReceipt(_ id: MessageID, for sender: PeerID) throws(SQLiteError) {
         self.receipts += try self.database.run(
-            "INSERT OR IGNORE INTO receipts (sender, id) VALUES (?, ?)", [.blob(sender.bytes), .blob(id.bytes)])
+            "INSERT OR IGNORE INTO receipts (sender, id) VALUES (?, ?)", [.blob(sender.storedBytes), .blob(id.bytes)])
         guard self.receipts > EarshotLimits.pendingReceipts else { return }
         self.receipts -= try self.database.run("DELETE FROM receipts WHERE place = (SELECT min(place) FROM receipts)")
     }
@@ -121,6 +121,6 @@ extension Store {
             """
             DELETE FROM receipts WHERE sender = ?1 AND NOT EXISTS
                 (SELECT 1 FROM messages WHERE id = receipts.id AND sender = ?1 AND group_id IS NOT NULL)
-            """, [.blob(peer.bytes)])
+            """, [.blob(peer.storedBytes)])
     }
 }

@@ -55,7 +55,7 @@ extension Store {
             try self.database.run("DELETE FROM messages WHERE place = ?", [.integer(row.place)])
             try self.database.run(
                 "INSERT OR IGNORE INTO remembered (sender, id, received_at) VALUES (?, ?, ?)",
-                [.blob(row.sender.bytes), .blob(row.id), .integer(Self.milliseconds(now))])
+                [.blob(row.sender.storedBytes), .blob(row.id), .integer(Self.milliseconds(now))])
             self.usage.read.remove(row.weight)
             try self.countOneMore(of: row.sender)
         }
@@ -76,7 +76,7 @@ extension Store {
             return
         }
         try self.database.run(
-            "DELETE FROM remembered WHERE place = (SELECT min(place) FROM remembered WHERE sender = ?)", [.blob(sender.bytes)])
+            "DELETE FROM remembered WHERE place = (SELECT min(place) FROM remembered WHERE sender = ?)", [.blob(sender.storedBytes)])
     }
 
     static func countRemembered(_ database: SQLiteDatabase) throws(SQLiteError) -> [PeerID: Int] {

@@ -7,7 +7,7 @@ extension Store {
     package func load() throws(EarshotError) -> StoredState {
         try self.attempt { () throws(SQLiteError) in
             StoredState(
-                peers: try self.loadPeers(), sessions: try self.loadSessions(), resources: try self.loadResources(),
+                peers: try self.loadPeers() + self.loadDevices(), sessions: try self.loadSessions(), resources: try self.loadResources(),
                 transfers: try self.loadTransfers(), endedTransfers: try self.loadEndedTransfers(), groups: try self.loadGroups())
         }
     }
@@ -22,7 +22,9 @@ extension Store {
 
     private func apply(_ change: StoreOperation) throws(SQLiteError) {
         switch change {
-        case .putPeer(let peer): try self.put(peer)
+        case .putPeer(let peer): if peer.id.kind == .localsend { try self.put(device: peer) } else { try self.put(peer) }
+        case .removePeer(let id) where id.kind == .localsend:
+            try self.database.run("DELETE FROM devices WHERE id = ?", [.blob(id.storedBytes)])
         case .removePeer(let id):
             try self.database.run("DELETE FROM peers WHERE id = ?", [.blob(id.bytes)])
             try self.put(nil, for: id)
@@ -129,7 +131,7 @@ extension Store {
     }
 
     static func peerID(_ row: SQLiteStatement, _ column: CInt) throws(SQLiteError) -> PeerID {
-        guard let id = PeerID(bytes: row.bytes(column)) else { throw SQLiteError.damaged("a peer id") }
+        guard let id = PeerID(storedBytes: row.bytes(column)) else { throw SQLiteError.damaged("a peer id") }
         return id
     }
 

@@ -18,7 +18,7 @@ extension Store {
                 excluded.group_id, excluded.group_name, excluded.share_id)
             """,
             [
-                .blob(resource.id.bytes), .text(resource.direction.rawValue), .blob(resource.peerID.bytes), .text(resource.peerName),
+                .blob(resource.id.bytes), .text(resource.direction.rawValue), .blob(resource.peerID.storedBytes), .text(resource.peerName),
                 .text(resource.name), .text(resource.kind.rawValue), .integer(Int64(clamping: resource.size)),
                 .integer(Int64(clamping: resource.transferred)), .text(resource.state.rawValue), Self.optional(resource.digest),
                 Self.optional(resource.path), Self.optional(resource.error?.rawValue), Self.optional(resource.errorMessage),
@@ -27,21 +27,25 @@ extension Store {
                 resource.group.map { .blob($0.id.bytes) } ?? .null, Self.optional(resource.group?.name),
                 resource.shareID.map { .blob($0.bytes) } ?? .null,
             ])
+        if let folder = resource.folder { try self.put(folder, of: resource.id) }
     }
 
     static func optional(_ text: String?) -> SQLiteValue { text.map { .text($0) } ?? .null }
 
     func loadResources() throws(SQLiteError) -> [Resource] {
-        try self.database.query(
+        let folders = try self.loadFolders()
+        return try self.database.query(
             """
             SELECT id, direction, peer_id, peer_name, name, kind, size, transferred, state, digest, path, error, error_message,
                 created_at, completed_at, in_spool, group_id, group_name, share_id FROM resources ORDER BY created_at, id
             """
         ) { row throws(SQLiteError) in
-            Resource(
-                id: try Self.wireID(row, 0), direction: try Self.value(row, 1), peerID: try Self.peerID(row, 2), peerName: row.text(3),
+            let id: ResourceID = try Self.wireID(row, 0)
+            return Resource(
+                id: id, direction: try Self.value(row, 1), peerID: try Self.peerID(row, 2), peerName: row.text(3),
                 group: row.isNull(16) ? nil : GroupLabel(id: try Self.wireID(row, 16), name: row.text(17)),
-                shareID: row.isNull(18) ? nil : try Self.wireID(row, 18), name: row.text(4), kind: try Self.value(row, 5),
+                shareID: row.isNull(18) ? nil : try Self.wireID(row, 18), name: row.text(4), folder: folders[id],
+                kind: try Self.value(row, 5),
                 size: UInt64(clamping: row.integer(6)),
                 transferred: UInt64(clamping: row.integer(7)), state: try Self.value(row, 8), digest: Self.optionalText(row, 9),
                 path: Self.optionalText(row, 10), error: Self.optionalText(row, 11).flatMap { EarshotError.Code(rawValue: $0) },

@@ -37,6 +37,8 @@ package actor Store {
     let hasTransferLimits: Bool
     /// Whether the tables of replies exist, for the same reason. Without them, a reply is stored like any other message.
     let hasReplies: Bool
+    /// Whether the tables of devices exist, for the same reason.
+    let hasDevices: Bool
     private let executor: ThreadExecutor
 
     /// The executor of the store's own thread.
@@ -64,6 +66,7 @@ package actor Store {
             self.hasAliases = try database.hasTable("aliases")
             self.hasTransferLimits = try database.hasTable("transfer_limits")
             self.hasReplies = try database.hasTable("replies") && database.hasTable("outbox_replies")
+            self.hasDevices = try database.hasTable("devices") && database.hasTable("resource_folders")
             self.usage = try Self.countUsage(database)
             self.remembered = try Self.countRemembered(database)
             self.receipts = Int(clamping: try database.integer("SELECT count(*) FROM receipts"))

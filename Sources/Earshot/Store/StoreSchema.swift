@@ -134,7 +134,7 @@ enum StoreSchema {
         }
     }
 
-    /// Creates the tables of the running clock, of aliases, of transfers' limits and of replies if they are missing, and reads the clock. They
+    /// Creates the tables of the running clock, of aliases, of transfers' limits, of devices and of replies if they are missing, and reads the clock. They
     /// are not part of a migration, so an earlier release with the same schema version, which ignores them, can still use the database.
     ///
     /// If the disk is full, a later start creates the tables.
@@ -158,6 +158,14 @@ enum StoreSchema {
                 CREATE TABLE IF NOT EXISTS replies (
                     id BLOB NOT NULL, sender BLOB NOT NULL, in_reply_to BLOB NOT NULL, PRIMARY KEY (id, sender),
                     FOREIGN KEY (id, sender) REFERENCES messages (id, sender) ON DELETE CASCADE
+                ) STRICT, WITHOUT ROWID;
+                -- LocalSend devices about which a user has decided, and the folders of their files. An id is a 1 and the 32 bytes.
+                CREATE TABLE IF NOT EXISTS devices (
+                    id BLOB PRIMARY KEY, name TEXT NOT NULL, alias TEXT, trust TEXT NOT NULL, trusted_until INTEGER,
+                    proven INTEGER NOT NULL, first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL
+                ) STRICT, WITHOUT ROWID;
+                CREATE TABLE IF NOT EXISTS resource_folders (
+                    id BLOB PRIMARY KEY REFERENCES resources (id) ON DELETE CASCADE, folder TEXT NOT NULL
                 ) STRICT, WITHOUT ROWID;
                 CREATE TABLE IF NOT EXISTS outbox_replies (
                     id BLOB PRIMARY KEY REFERENCES outbox (id) ON DELETE CASCADE, in_reply_to BLOB NOT NULL

@@ -26,7 +26,7 @@ extension NodeCore {
         }
         var peers: OrderedSet<PeerID> = []
         for name in names {
-            let id = try self.resolve(name)
+            let id = try self.resolvePeer(name)
             guard let record = self.records[id] else { throw .unseen(id) }
             guard record.trust != .blocked else { throw .blocked(record.name) }
             if let pending = self.invitations.pendingGroup(with: id, .outgoing), self.invitations[pending]?.invitation.group?.id != group {

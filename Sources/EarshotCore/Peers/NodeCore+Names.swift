@@ -4,13 +4,16 @@ import OrderedCollections
 /// Names that users give for peers, and known names that appear with another key.
 extension NodeCore {
     /// Returns the peer that a user means by `name`. A full id resolves even if no such peer was ever seen; for other names see
-    /// ``PeerNaming``.
+    /// ``PeerNaming``. A name of an Earshot peer never means a LocalSend device.
     ///
     /// - Throws: `invalid-parameter` if `name` is not a valid name, or is this machine itself; `unknown-peer`; `ambiguous-peer`, whose
     ///   message lists the candidates.
     package func resolve(_ name: String) throws(EarshotError) -> PeerID {
         if let id = PeerID(name) {
             guard id != self.id else { throw EarshotError(.invalidParameter, "\"\(name)\" is this machine itself") }
+            guard id != .unprovenDevice else {
+                throw EarshotError(.invalidParameter, "\"\(name)\" stands for any sender without a certificate, and names none")
+            }
             return id
         }
         guard (1...PeerID.textLength * 8).contains(name.utf8.count) else {
@@ -19,6 +22,7 @@ extension NodeCore {
         let entries = self.records.values.filter(\.presence.isAnnounced).map(\.namingEntry)
         let candidates = PeerNaming.candidates(for: name, among: entries)
         guard let first = candidates.first else {
+            if let device = try self.resolveDevice(name) { return device }
             throw .unknown(name, onlyAdvertised: PeerNaming.onlyAdvertised(name, among: entries).map(\.id))
         }
         guard candidates.count == 1 else { throw .ambiguous(name, candidates.map { ($0.id, $0.name) }) }
@@ -46,6 +50,9 @@ extension NodeCore {
         guard let alias else { return record.standing.stored?.alias == nil ? [] : [.putPeer(self.storedPeer(record, called: nil))] }
         try self.checkKey(of: record, named: name)
         let lowercased = alias.description.lowercased()
+        if self.devices.all.contains(where: { $0.isStored && $0.name.lowercased() == lowercased }) {
+            throw EarshotError(.conflict, "a device is already called \"\(alias)\"")
+        }
         let other = self.names.bearers(of: lowercased).first { self.isStored($0, named: lowercased, besides: id) }
         if let other, let name = self.records[other]?.name { throw EarshotError(.conflict, "\(other) is already called \"\(name)\"") }
         return [.putPeer(self.storedPeer(record, called: alias))]

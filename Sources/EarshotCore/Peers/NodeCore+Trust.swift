@@ -166,6 +166,7 @@ extension NodeCore {
     /// - Throws: as ``resolve(_:)``.
     package func explainPolicy(_ name: String) throws(EarshotError) -> (peer: Peer, decisions: [PolicyDecision]) {
         let id = try self.resolve(name)
+        if id.kind == .localsend { return (self.shown(id), self.devicePolicy(of: id).explainDevice()) }
         let record = self.records[id] ?? PeerRecord(id: id, at: self.now.wall)
         let groups = record.groups.shared.map { self.label(of: $0).name }
         return (self.snapshot(record), self.policy(of: record).explain(in: groups, files: self.settings.groupFiles))

@@ -32,6 +32,8 @@ public struct Peer: Sendable, Hashable, Codable, Identifiable {
         case incoming
         /// A stored decision or session.
         case store
+        /// The peer is a LocalSend device that was seen on the network.
+        case localsend
 
         /// Compares alphabetically, for a stable listing.
         public static func < (lhs: Self, rhs: Self) -> Bool { lhs.rawValue < rhs.rawValue }
@@ -54,8 +56,12 @@ public struct Peer: Sendable, Hashable, Codable, Identifiable {
         }
     }
 
-    /// The digest of the peer's public key.
+    /// The digest of the peer's public key, or of a LocalSend device's certificate.
     public let id: PeerID
+    /// The protocol that the peer speaks.
+    public let kind: PeerID.Kind
+    /// The fingerprint of a LocalSend device's certificate, as LocalSend shows it; `nil` for an Earshot peer.
+    public let fingerprint: String?
     /// The name that this machine shows: the alias that a user here has given, else the peer's display name. A display name is an untrusted
     /// label: the proven name if there is one, else the advertised name.
     public let name: String
@@ -101,6 +107,8 @@ public struct Peer: Sendable, Hashable, Codable, Identifiable {
         firstSighting: WallTime, lastSign: WallTime
     ) {
         self.id = id
+        self.kind = id.kind
+        self.fingerprint = id.fingerprint
         self.name = name
         self.displayName = displayName
         self.presence = presence
@@ -121,7 +129,8 @@ public struct Peer: Sendable, Hashable, Codable, Identifiable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case id, name, displayName, presence, state, trust, protection, proven, addresses, discoveryInfo, sources, error, trustSource
+        case id, kind, fingerprint
+        case name, displayName, presence, state, trust, protection, proven, addresses, discoveryInfo, sources, error, trustSource
         case trustEnd = "trustExpiresAt"
         case verified, nameConflict
         case firstSighting = "firstSeen"

@@ -123,7 +123,7 @@ extension NodeCore {
     ///   the daemon stops.
     package func pingTarget(_ name: String) throws(EarshotError) -> PingTarget {
         guard !self.isStopping else { throw .stopping }
-        let id = try self.resolve(name)
+        let id = try self.resolvePeer(name)
         guard let record = self.records[id] else { throw .unknown(name) }
         guard record.trust != .blocked else {
             throw .blocked(record.name)

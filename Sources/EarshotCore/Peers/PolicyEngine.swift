@@ -148,6 +148,25 @@ package struct PolicyEngine: Sendable {
         ] + groups.map { self.inGroup($0, files) }
     }
 
+    /// Returns every decision about a LocalSend device with its rule. Messages and files come with offers.
+    package func explainDevice() -> [PolicyDecision] {
+        let offer = self.invitation()
+        let trust = self.trustWords
+        let send: PolicyDecision =
+            switch self.facts.trust {
+            case .blocked: self.send()
+            case .trusted: PolicyDecision(action: .send, outcome: .allow, rule: "trust = trusted", reason: trust)
+            case .unknown:
+                PolicyDecision(
+                    action: .send, outcome: .allow, rule: "trust = unknown",
+                    reason: "\(trust), so that its whole id has to be given: anyone can take its name")
+            }
+        return [send]
+            + [.invite, .message, .file].map {
+                PolicyDecision(action: $0, outcome: offer.outcome.shown, rule: offer.rule, reason: offer.reason)
+            }
+    }
+
     /// Messages in a group need no session: both must be members, and the peer must not be blocked.
     private func inGroup(_ name: String, _ files: GroupFilePolicy) -> PolicyDecision {
         guard self.facts.trust != .blocked else {

@@ -113,4 +113,6 @@ enum DecisionOutcome: Sendable {
     case agreement(Invitation)
     case kept
     case group(GroupOutcome)
+    /// The row of a LocalSend device.
+    case device(StoredPeer)
 }

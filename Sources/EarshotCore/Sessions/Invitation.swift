@@ -25,6 +25,7 @@ public struct Invitation: Sendable, Hashable, Codable, Identifiable {
     /// Whether it was received or sent.
     public let direction: Direction
     /// The peer at the other side; its key is proven if the invitation is incoming.
+    /// A LocalSend sender without a certificate has no id: it is ``PeerID/unprovenDevice``.
     public let peerID: PeerID
     /// The peer's display name at the time: a label.
     public let peerName: String
@@ -44,11 +45,16 @@ public struct Invitation: Sendable, Hashable, Codable, Identifiable {
     public internal(set) var sessionID: SessionID?
     /// The group that it invites to; `nil` for a session of two.
     public let group: InvitedGroup?
+    /// The files that a LocalSend device offers; `nil` for an invitation to a session or a group. A decided invitation lists the first
+    /// ones only.
+    public internal(set) var offer: [OfferedFile]?
 
     package init(
         id: InvitationID, direction: Direction, peerID: PeerID, peerName: String, context: [UInt8], state: State, created: WallTime,
-        end: WallTime, sessionID: SessionID? = nil, group: InvitedGroup? = nil
+        end: WallTime, sessionID: SessionID? = nil, group: InvitedGroup? = nil,
+        offer: [OfferedFile]? = nil
     ) {
+        self.offer = offer
         self.group = group
         self.id = id
         self.direction = direction
@@ -70,7 +76,7 @@ extension Invitation {
         case created = "createdAt"
         case end = "expiresAt"
         case sessionID = "sessionId"
-        case group
+        case group, offer
     }
 
     /// Decodes an invitation.
@@ -89,6 +95,7 @@ extension Invitation {
         self.end = try fields.decode(WallTime.self, forKey: .end)
         self.sessionID = try fields.decodeIfPresent(SessionID.self, forKey: .sessionID)
         self.group = try fields.decodeIfPresent(InvitedGroup.self, forKey: .group)
+        self.offer = try fields.decodeIfPresent([OfferedFile].self, forKey: .offer)
         guard self.context.count <= WireLimits.invitationContext else {
             throw fields.fault(.context, "the context of an invitation has at most \(WireLimits.invitationContext) bytes")
         }

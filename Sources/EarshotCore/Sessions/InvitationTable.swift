@@ -185,5 +185,6 @@ extension Invitation {
         self.sessionID = session
         self.error = error?.code
         self.errorMessage = error?.message
+        if let offer = self.offer { self.offer = Array(offer.prefix(EarshotLimits.decidedOfferFiles)) }
     }
 }

@@ -72,9 +72,15 @@ extension NodeCore {
     /// Returns the outcome and the writes of a decision, by the present state.
     private mutating func make(_ decision: Decision) throws(EarshotError) -> (DecisionOutcome, [StoreOperation]) {
         switch decision {
+        case .trust(let request, _) where request.peer.kind == .localsend:
+            let row = try self.deviceRow(request)
+            return (.device(row), [.putPeer(row)])
         case .trust(let request, _):
             let (change, operations) = try self.change(request)
             return (.trust(change), operations)
+        case .alias(let alias, let peer, let name, _) where peer.kind == .localsend:
+            let row = try self.deviceRow(peer, called: alias, named: name)
+            return (.device(row), [.putPeer(row)])
         case .alias(let alias, let peer, let name, _):
             return (.alias(alias, of: peer), try self.operations(toCall: peer, alias, named: name))
         case .leave(let session, let peer, _):
@@ -103,6 +109,7 @@ extension NodeCore {
 
     /// Returns the writes of a peer, and of its session if requested, as in memory. A row that is not in memory is removed from disk.
     private func operations(toKeep id: PeerID, andSession: Bool) -> [StoreOperation] {
+        if id.kind == .localsend { return self.devices[id]?.standing.stored.map { [.putPeer($0)] } ?? [] }
         let record = self.records[id]
         var operations: [StoreOperation] = []
         let session = record?.session.session
@@ -121,13 +128,20 @@ extension NodeCore {
         switch decision {
         case .trust(let request, let caller):
             if case .success(.trust(let change)) = result { self.adopt(change) }
+            if case .success(.device(let row)) = result {
+                self.adopt(device: row)
+                // The user has accepted the device's offer and trusted the device with one answer.
+                if case .invitation(let id, let call) = caller, request.trust == .trusted { return self.acceptOffer(id, for: call) }
+                if request.trust == .trusted { self.acceptWaitingOffer(of: request.peer) }
+            }
             self.answer(caller, decision, result)
             if case .invitation = caller {
                 self.acceptanceFailed(with: request.peer, result.error ?? EarshotError(.conflict, "a user here has blocked the peer"))
             }
         case .alias(_, let peer, _, let call):
             if case .success(.alias(let alias, _)) = result { self.adopt(alias, of: peer) }
-            self.answer(call, result.answer(.peer(self.snapshot(self.records[peer] ?? PeerRecord(id: peer, at: self.now.wall)))))
+            if case .success(.device(let row)) = result { self.adopt(device: row) }
+            self.answer(call, result.answer(.peer(self.shown(peer))))
         case .leave(let session, let peer, let call):
             if case .success = result, self.records[peer]?.sessionID == session { self.endSession(with: peer, tellPeer: true) }
             self.answer(call, result.answer(.done))

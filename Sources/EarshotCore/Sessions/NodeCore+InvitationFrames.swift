@@ -78,13 +78,22 @@ extension NodeCore {
         case .admitted: return true
         case .busy: return false
         case .replaced(let other, let hadGone):
-            guard let displaced = self.invitations.allPending(with: other, .incoming).first else { return true }
-            if hadGone {
-                self.lapse(displaced, "it has gone, and another untrusted peer has its place")
-            } else {
-                self.resolveInvitation(displaced, .failed, Self.tooMany, answering: .busy)
-            }
+            self.displaceInvitation(at: other, hadGone: hadGone)
             return true
+        }
+    }
+
+    /// Ends the invitation or the offer of a stranger that was evicted from its place.
+    mutating func displaceInvitation(at place: PeerID, hadGone: Bool) {
+        if let (id, _) = self.devices.offers.elements.first(where: { $0.value.place == place }) {
+            self.resolveInvitation(id, .failed, Self.tooMany)
+            return
+        }
+        guard let displaced = self.invitations.allPending(with: place, .incoming).first else { return }
+        if hadGone {
+            self.lapse(displaced, "it has gone, and another untrusted peer has its place")
+        } else {
+            self.resolveInvitation(displaced, .failed, Self.tooMany, answering: .busy)
         }
     }
 

@@ -12,7 +12,7 @@ extension NodeCore {
                     .invalidParameter, "an invitation's context has at most \(WireLimits.invitationContext) bytes, not \(context.count)")
             }
             guard !self.isStopping else { throw .stopping }
-            let id = try self.resolve(name)
+            let id = try self.resolvePeer(name)
             guard let record = self.records[id] else { throw .unseen(id) }
             guard record.trust != .blocked else { throw .blocked(record.name) }
             if let session = record.sessionID {
@@ -141,17 +141,31 @@ extension NodeCore {
                     }
                     return self.acceptGroup(id, call)
                 }
+                if invitation.offer != nil {
+                    guard always else { return self.acceptOffer(id, for: call) }
+                    try self.decide(.trusted, about: invitation, call)
+                    return
+                }
                 self.decide(.accept(id, of: invitation.peerID, always: always, .person(call)))
             case .block:
                 guard !self.isStopping else { throw .stopping }
-                let request = TrustRequest(
-                    peer: invitation.peerID, trust: .blocked, until: nil, name: invitation.peerID.description)
-                self.decide(.trust(request, .invitation(id, call)))
+                return try self.decide(.blocked, about: invitation, call)
             }
             self.invitations.setDeciding(id, true)
         } catch {
             self.answer(call, .failure(error))
         }
+    }
+
+    /// Queues a user's decision about the inviter, which also answers the invitation.
+    private mutating func decide(_ trust: Trust, about invitation: Invitation, _ call: CallID) throws(EarshotError) {
+        guard invitation.peerID != .unprovenDevice else {
+            let words = "\(invitation.peerName) has shown no certificate, so that only this offer can be decided"
+            throw EarshotError(.invalidParameter, words)
+        }
+        let request = TrustRequest(peer: invitation.peerID, trust: trust, until: nil, name: invitation.peerID.description)
+        self.decide(.trust(request, .invitation(invitation.id, call)))
+        self.invitations.setDeciding(invitation.id, true)
     }
 
     mutating func awaitInvitation(_ id: InvitationID, _ call: CallID) {
@@ -254,6 +268,7 @@ extension NodeCore {
         self.publish(.invitationResolved(invitation))
         self.logEnd(of: invitation, error)
         for call in waiters { self.answer(call, .invitation(invitation)) }
+        if invitation.offer != nil { self.offerEnded(invitation, error) }
         if invitation.group == nil, invitation.direction == .outgoing, state != .accepted { self.invitationFailed(invitation, error) }
         // An own invitation that crossed the accepted one ends in the same way. A peer that has restarted knows only that one, on the
         // present connection.
@@ -262,7 +277,7 @@ extension NodeCore {
         {
             self.resolveInvitation(own, .accepted, session: session, withdrawing: .withdrawn)
         }
-        self.publishPeer(peer)
+        if peer.kind == .localsend { self.publishDevice(peer) } else { self.publishPeer(peer) }
         self.invitations.forgetDecided()
         return invitation
     }

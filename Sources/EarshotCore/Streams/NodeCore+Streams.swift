@@ -105,7 +105,7 @@ extension NodeCore {
         _ name: String?, from peer: String?, timeout: Duration?, _ call: CallID
     ) throws(EarshotError) {
         let name = try name.map { text throws(EarshotError) in try Self.streamName(text).description }
-        let peer = try peer.map { text throws(EarshotError) in try self.resolve(text) }
+        let peer = try peer.map { text throws(EarshotError) in try self.resolvePeer(text) }
         guard !self.streams.isOver else { throw .stopping }
         guard self.streams.acceptors.count < EarshotLimits.streamAcceptors else {
             throw EarshotError(.busy, "\(EarshotLimits.streamAcceptors) callers wait for streams already; try again later")
@@ -121,8 +121,9 @@ extension NodeCore {
         self.streams.wait(acceptor)
     }
 
-    /// Handles the disconnection of a caller that waits for a stream.
+    /// Handles the disconnection of a caller that waits for a stream, or of a device.
     mutating func callerGone(_ call: CallID) {
+        if self.deviceGone(call) { return }
         self.dismissAcceptor(call, EarshotError(.cancelled, "whoever waited for a stream has gone"))
     }
 

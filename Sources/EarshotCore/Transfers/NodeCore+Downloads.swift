@@ -5,7 +5,7 @@ import OrderedCollections
 /// metadata.
 extension NodeCore {
     /// Returns the part of the quota that a peer's transfers may use.
-    func share(of peer: PeerID) -> QuotaShare { QuotaShare(of: peer, isTrusted: self.records[peer]?.trust == .trusted) }
+    func share(of peer: PeerID) -> QuotaShare { QuotaShare(of: peer, isTrusted: self.trust(in: peer) == .trusted) }
 
     // MARK: Beginning
 
@@ -270,6 +270,7 @@ extension NodeCore {
         self.limit(row.id, to: nil)
         self.closeData(TransferID(row.id))
         self.publish(.resourceFinished(row))
+        if row.isFromDevice { self.deviceUploadEnded(row) }
         self.forgetFinishedTransfers(endedBy: row.peerID)
         // On another connection the sender offers it again, and is answered then.
         if let link = download.link, self.records[row.peerID]?.connection == link { self.send(.resource(.done(row.id)), on: link) }

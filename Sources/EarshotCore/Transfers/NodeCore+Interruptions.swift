@@ -19,7 +19,7 @@ extension NodeCore {
     mutating func stopTransfers() {
         for id in self.transfers.ids(.open) {
             guard let transfer = self.transfers[id] else { continue }
-            if transfer.stored?.isResumable == true {
+            if transfer.stored?.isResumable == true, !transfer.row.isFromDevice {
                 self.pauseTransfer(id)
             } else {
                 self.interruptTransfer(id, .cancelled, "this side was stopped", isUntold: transfer.isOffered)

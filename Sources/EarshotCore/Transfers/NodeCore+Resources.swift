@@ -96,6 +96,7 @@ extension NodeCore {
         let transfer = try self.knownTransfer(id)
         guard !transfer.reception.isPlacing else { throw .isPlacing(id) }
         guard !transfer.isOpen else {
+            if transfer.row.isFromDevice { self.cancelDeviceSession(of: id) }
             self.endTransfer(id, .cancelled, "cancelled here", told: Refusal(code: .cancelled, explanation: "cancelled by a user"))
             self.commit(.ended([self.transfers[id]?.row ?? transfer.row], .transfer(call)), [])
             return
@@ -226,6 +227,7 @@ extension NodeCore {
         case .listed(let bytes): if bytes <= EarshotLimits.shortTreeList { self.endList(id) }
         case .written(let offset): self.resourceWritten(id, to: offset)
         case .dataEnded(let offset): self.downloadDataEnded(id, at: offset)
+        case .bodyEnded: self.deviceBodyEnded(id)
         case .settled(let digest): self.downloadSettled(id, digest)
         case .placed(let result): self.downloadPlaced(id, result)
         case .moved(let offset): if self.deadlines.contains(.progress(id)) { self.progressed(id, to: offset) }

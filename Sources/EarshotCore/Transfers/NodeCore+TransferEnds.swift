@@ -16,12 +16,13 @@ extension NodeCore {
         self.closeData(TransferID(id))
         self.emit(.keepTransfers([.put(row, isNew: false)] + (isUntold ? [] : [.removeTransfer(id)])))
         self.publish(.resourceFinished(row))
+        if row.isFromDevice { self.deviceUploadEnded(row) }
         if let caller = before.caller {
             let isOver = row.direction == .incoming
             self.answer(caller, isOver ? .failure(error ?? .transferOver) : .resource(row))
         }
         // A transfer that was interrupted before has already been told to stop.
-        if before.hasMover, before.link != nil { self.emit(.transfer(id, .stop(isKept: false))) }
+        if before.hasMover, before.link != nil || row.isFromDevice { self.emit(.transfer(id, .stop(isKept: false))) }
         if !before.hasMover || before.row.direction == .outgoing, let stored = before.stored { self.discard(row, stored) }
         self.settleHold(of: id)
         self.forgetFinishedTransfers(endedBy: row.peerID)

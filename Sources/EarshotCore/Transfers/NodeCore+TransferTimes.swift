@@ -11,6 +11,7 @@ extension NodeCore {
         guard self.transfers[id]?.isMoving == true, let due = self.transfers.change(id, { $0.progress(to: offset, at: now) }),
             let transfer = self.transfers[id]
         else { return }
+        if transfer.row.isFromDevice { self.deviceBytesCame(id) }
         if due.isDue { self.publish(.resourceProgress(transfer.row)) }
         if due.isRecordDue { self.emit(.keepTransfers([.put(transfer.row, isNew: false)])) }
     }

@@ -39,6 +39,9 @@ public struct Resource: Sendable, Hashable, Codable, Identifiable {
     public let shareID: ShareID?
     /// The sender's name for it: metadata, never a path until checked.
     public let name: String
+    /// The directory, relative to that of received files, in which the sender wants it; `nil` for none. Only LocalSend devices send one.
+    /// Checked: it has no `..` and no empty component.
+    public let folder: String?
     /// The kind of the resource.
     public let kind: Kind
     /// The size in bytes. It changes if the source of an interrupted transfer has changed.
@@ -74,7 +77,7 @@ public struct Resource: Sendable, Hashable, Codable, Identifiable {
 
     package init(
         id: ResourceID, direction: Direction, peerID: PeerID, peerName: String, group: GroupLabel? = nil, shareID: ShareID? = nil,
-        name: String, kind: Kind, size: UInt64,
+        name: String, folder: String? = nil, kind: Kind, size: UInt64,
         transferred: UInt64 = 0, bytesPerSecond: UInt64 = 0, state: State, digest: String? = nil, path: String? = nil,
         error: EarshotError.Code? = nil, errorMessage: String? = nil, created: WallTime, completed: WallTime? = nil, inSpool: Bool = false
     ) {
@@ -85,6 +88,7 @@ public struct Resource: Sendable, Hashable, Codable, Identifiable {
         self.group = group
         self.shareID = shareID
         self.name = name
+        self.folder = folder
         self.kind = kind
         self.size = size
         self.transferred = transferred
@@ -104,7 +108,7 @@ public struct Resource: Sendable, Hashable, Codable, Identifiable {
         case peerID = "peerId"
         case peerName, group
         case shareID = "shareId"
-        case name, kind, size, transferred, bytesPerSecond, secondsLeft, state, digest, path, error, errorMessage
+        case name, folder, kind, size, transferred, bytesPerSecond, secondsLeft, state, digest, path, error, errorMessage
         case created = "createdAt"
         case completed = "completedAt"
         case inSpool, queued

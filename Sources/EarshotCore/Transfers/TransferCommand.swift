@@ -83,8 +83,10 @@ package enum TransferCommand: Sendable, Equatable {
     case begin(Resource, QuotaShare)
     /// Write the bytes of the data connection, and report their progress.
     case receiveData
-    /// Compare the whole with this digest and save it; report it as settled.
-    case settle(ResourceDigest)
+    /// Reserve space, and write the body of a device's upload, which this call brings. Report its end.
+    case receiveBody(Resource, QuotaShare, FileAttributes?, CallID)
+    /// Compare the whole with this digest, if there is one, and save it; report it as settled.
+    case settle(ResourceDigest?)
     /// Move it into the directory of received files; report its place.
     case place(Resource)
     /// Remove its content from the spool; report that to the caller, if one waits.
@@ -148,6 +150,8 @@ package enum TransferReport: Sendable, Equatable {
     case listed(Int)
     case written(to: UInt64)
     case dataEnded(at: UInt64)
+    /// All bytes of a device's upload are written.
+    case bodyEnded
     /// The digest as `ALGORITHM:HEX`.
     case settled(String)
     /// The place of the content; `nil` if it is not to be moved anywhere. On failure, why it is still in the spool.

@@ -75,6 +75,8 @@ struct TransferRecord: Sendable {
     private(set) var caller: CallID?
     /// The charge of its sender while it waits here or moves.
     private(set) var hold: HoldID?
+    /// The SHA-256 that a LocalSend device has given for its file.
+    private(set) var offeredDigest: [UInt8]?
 
     init(row: Resource, stored: StoredTransfer? = nil, attributes: FileAttributes? = nil, caller: CallID? = nil) {
         self.row = row
@@ -107,7 +109,7 @@ struct TransferRecord: Sendable {
     var conversation: Conversation { Conversation(with: self.row.peerID, in: self.row.group?.id) }
 
     /// Whether it is neither over nor interrupted.
-    var isMoving: Bool { self.isOpen && self.link != nil }
+    var isMoving: Bool { self.isOpen && (self.link != nil || self.row.isFromDevice && self.hasMover) }
 
     /// Whether an incoming transfer was accepted, by a user or by the policy.
     var isTaken: Bool { self.stored?.isTaken ?? false }
@@ -132,7 +134,7 @@ struct TransferRecord: Sendable {
         guard self.isOpen else { return self.row }
         var row = self.row
         row.queued = row.direction == .outgoing && row.state == .offered && self.link == nil ? true : nil
-        row.bytesPerSecond = self.link == nil ? 0 : self.meter.bytesPerSecond(at: now)
+        row.bytesPerSecond = !self.isMoving ? 0 : self.meter.bytesPerSecond(at: now)
         return row
     }
 
@@ -146,6 +148,14 @@ struct TransferRecord: Sendable {
         self.download = DownloadStateMachine()
         self.accepted = nil
         self.rate = nil
+        self.unrecordedSince = now
+        self.lastMoved = now
+    }
+
+    /// Begins to receive a LocalSend device's file, whose content must have this SHA-256 if there is one.
+    mutating func begin(for digest: [UInt8]?, at now: MonotonicInstant) {
+        self.hasMover = true
+        self.offeredDigest = digest
         self.unrecordedSince = now
         self.lastMoved = now
     }

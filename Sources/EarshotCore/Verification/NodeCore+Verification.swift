@@ -11,7 +11,7 @@ extension NodeCore {
     mutating func verify(_ name: String, timeout: Duration?, _ call: CallID) {
         do throws(EarshotError) {
             guard !self.isStopping else { throw .stopping }
-            let id = try self.resolve(name)
+            let id = try self.resolvePeer(name)
             guard let record = self.records[id] else { throw .unseen(id) }
             guard record.trust != .blocked else { throw .blocked(record.name) }
             var timeout = timeout ?? EarshotLimits.comparisonTime
@@ -40,14 +40,14 @@ extension NodeCore {
     /// Returns the state of the comparison with a peer.
     /// - Throws: as ``peer(_:)``.
     package func verification(_ name: String) throws(EarshotError) -> Verification {
-        let id = try self.resolve(name)
+        let id = try self.resolvePeer(name)
         guard self.records[id] != nil else { throw .unknown(name) }
         return self.verification(of: id)
     }
 
     mutating func endVerification(_ name: String, mismatch: Bool, _ call: CallID) {
         do throws(EarshotError) {
-            let id = try self.resolve(name)
+            let id = try self.resolvePeer(name)
             guard let record = self.records[id] else { throw .unknown(name) }
             let state = record.comparing.state
             if mismatch {

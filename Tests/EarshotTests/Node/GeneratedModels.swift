@@ -17,7 +17,14 @@ struct GeneratedModels: GeneratedValues {
 
     mutating func word<Words: CaseIterable>(_ type: Words.Type) -> Words { self.element(Array(type.allCases)) }
     mutating func id<Kind>() -> WireID<Kind> { WireID(high: self.number(), low: self.number()) }
-    mutating func peerID() -> PeerID { PeerID(subjectPublicKeyInfo: self.list(1...8) { UInt8(truncatingIfNeeded: $0.number()) }) }
+    mutating func peerID() -> PeerID {
+        let bytes = self.list(1...8) { UInt8(truncatingIfNeeded: $0.number()) }
+        return switch self.number(below: 8) {
+        case 0: PeerID(deviceCertificate: bytes)
+        case 1: .unprovenDevice
+        default: PeerID(subjectPublicKeyInfo: bytes)
+        }
+    }
 
     /// Includes times before 1970, and the bounds of a message's time.
     mutating func time() -> WallTime {
@@ -59,7 +66,8 @@ struct GeneratedModels: GeneratedValues {
         var invitation = Invitation(
             id: self.id(), direction: self.word(Direction.self), peerID: self.peerID(), peerName: self.text(), context: self.bytes(),
             state: self.word(Invitation.State.self), created: self.time(), end: self.time(), sessionID: self.optional { $0.id() },
-            group: self.optional { $0.invitedGroup() })
+            group: self.optional { $0.invitedGroup() },
+            offer: self.optional { $0.list { .init(name: $0.text(), size: $0.size(), contentType: $0.text()) } })
         invitation.error = self.code()
         invitation.errorMessage = self.words()
         return invitation
@@ -107,7 +115,8 @@ struct GeneratedModels: GeneratedValues {
         var resource = Resource(
             id: self.id(), direction: self.word(Direction.self), peerID: self.peerID(), peerName: self.text(),
             group: self.optional { $0.label() }, shareID: self.optional { $0.id() }, name: self.text(),
-            kind: self.word(Resource.Kind.self), size: self.size(), transferred: self.size(), bytesPerSecond: self.size(),
+            folder: self.words(), kind: self.word(Resource.Kind.self), size: self.size(), transferred: self.size(),
+            bytesPerSecond: self.size(),
             state: self.word(Resource.State.self), digest: self.words(), path: self.words(), error: self.code(),
             errorMessage: self.words(), created: self.time(), completed: self.optional { $0.time() }, inSpool: self.flag())
         resource.secondsLeft = self.optional { $0.size() }
@@ -172,7 +181,8 @@ struct GeneratedModels: GeneratedValues {
         .init(
             name: try self.displayName(), id: self.peerID(), serviceType: try self.serviceType(),
             encryption: self.word(EncryptionPreference.self), addresses: self.list { $0.text() },
-            port: UInt16(self.number(below: 65_536)), wantedPort: UInt16(self.number(below: 65_536)), stateDirectory: self.words(),
+            port: UInt16(self.number(below: 65_536)), localSendPort: self.optional { UInt16($0.number(below: 65_536)) },
+            wantedPort: UInt16(self.number(below: 65_536)), stateDirectory: self.words(),
             quota: self.size(), reserve: self.element([0, 0.05, 1, Double(self.count()) / 10_000]), sendLimit: self.optional { $0.size() },
             receiveLimit: self.optional { $0.size() }, discovery: self.discovery(),
             instanceName: self.words(), identityCopies: self.list { $0.text() }, startedAt: self.time().date, counts: self.counts())

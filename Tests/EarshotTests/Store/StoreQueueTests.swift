@@ -14,12 +14,12 @@ import Testing
         let message = InboxMessage(
             id: .random(), senderID: peerID(sender), senderName: "x", contentType: "a/b", body: ByteBuffer(), sentAt: Date(),
             isResumed: false)
-        return StoreWork.Delivery(messages: Array(repeating: message, count: count), connection: connection, weight: weight)
+        return StoreWork.Delivery(messages: Array(repeating: message, count: count), origin: .connection(connection), weight: weight)
     }
 
     private func senders(_ batch: StoreQueue.Batch?) -> [PeerID]? {
         guard case .deliver(let deliveries)? = batch else { return nil }
-        return deliveries.map(\.connection.peer.id)
+        return deliveries.map(\.sender)
     }
 
     @Test func sendersTakeTurns() throws {
