@@ -10,7 +10,7 @@ import Testing
     private static func status(
         name: String = "alice", version: String = EarshotVersion.current, backend: String = "avahi", state: String = "running",
         instance: String? = "alice", port: Int = 47110, quota: UInt64 = 1 << 30, error: String? = nil,
-        identityCopies: [String] = []
+        identityCopies: [String] = [], localSend: ControlAPI.LocalSend? = nil
     ) -> ControlAPI.Status {
         ControlAPI.Status(
             name: name, peerID: "KZJ2IIXX2ZK5AAAA", version: version, serviceType: "earshot", encryption: "required", addresses: [],
@@ -18,7 +18,7 @@ import Testing
             counts: .init(peers: 0, connected: 0, sessions: 0, invitations: 0, unread: 0, transfers: 0), startedAt: Date(),
             local: .init(
                 instanceName: instance, port: port, wantedPort: 47110, stateDirectory: "/var/lib/earshot", quota: quota, reserve: 0.05,
-                identityCopies: identityCopies))
+                identityCopies: identityCopies), localSend: localSend)
     }
 
     private static func peer(_ name: String, _ id: PeerID) -> ControlAPI.Peer {
@@ -296,6 +296,56 @@ import Testing
                 "fail TCP 47110 is dropped by the policy of inet filter INPUT",
             ])
         #expect(try lines(["ip", "ip6"], both).count == 4)
+    }
+
+    /// LocalSend is checked only if it is on.
+    @Test func localSendIsChecked() throws {
+        func facts(_ state: ControlAPI.LocalSend?, multicast: Bool = true) -> (inout DoctorFacts) -> Void {
+            {
+                $0.daemon = .answers(Self.status(localSend: state), peers: [], groups: [], received: 0)
+                $0.interfaces[1].hasMulticast = multicast
+            }
+        }
+        let standard = ControlAPI.LocalSend(enabled: true, port: 53317, wantedPort: 53317)
+        #expect(Self.lines(.localSend, facts(nil)).isEmpty && Self.lines(.localSend, facts(.init(enabled: false))).isEmpty)
+        #expect(Self.lines(.localSend) { $0.daemon = .notAsked }.isEmpty)
+        #expect(Self.lines(.localSend, facts(standard)) == ["ok listens on TCP 53317 and UDP 53317"])
+        #expect(
+            Self.lines(.localSend, facts(standard, multicast: false)) == [
+                "ok listens on TCP 53317 and UDP 53317", "fail no interface has multicast: no device is discovered",
+            ])
+        #expect(
+            Self.lines(.localSend, facts(.init(enabled: true, port: 4711, wantedPort: 53317))) == [
+                "warn listens on TCP 4711, because 53317 was in use when it started"
+            ])
+        #expect(
+            Self.lines(.localSend, facts(.init(enabled: true, port: 4711, wantedPort: 0))) == ["ok listens on TCP 4711 and UDP 53317"])
+        #expect(Self.lines(.localSend, facts(.init(enabled: true, error: "no\u{1B}"))) == [#"fail LocalSend does not run: no\e"#])
+        #expect(
+            Self.lines(.localSend, facts(.init(enabled: true, port: 53317, wantedPort: 53317, error: "no multicast"))).last
+                == "warn LocalSend works only in part: no multicast")
+    }
+
+    @Test func theFirewallMayDropLocalSend() throws {
+        let firewall = try Self.ruleset(["inet"], table: "firewalld", chain: "filter_INPUT")
+        let findings = Check.firewall.findings(
+            Self.facts {
+                let state = ControlAPI.LocalSend(enabled: true, port: 4711, wantedPort: 53317)
+                $0.daemon = .answers(Self.status(localSend: state), peers: [], groups: [], received: 0)
+                $0.firewall = firewall
+            })
+        #expect(
+            findings.map(\.message) == [
+                "UDP 5353 (mDNS) is dropped by the policy of inet firewalld filter_INPUT",
+                "TCP 47110 is dropped by the policy of inet firewalld filter_INPUT",
+                "UDP 53317 (LocalSend) is dropped by the policy of inet firewalld filter_INPUT",
+                "TCP 4711 (LocalSend) is dropped by the policy of inet firewalld filter_INPUT",
+            ])
+        #expect(
+            findings.dropFirst(2).map(\.next) == [
+                "sudo firewall-cmd --permanent --add-port=53317/udp && sudo firewall-cmd --reload",
+                "sudo firewall-cmd --permanent --add-port=4711/tcp && sudo firewall-cmd --reload",
+            ])
     }
 
     @Test func whatToDoAboutAFirewall() throws {

@@ -17,7 +17,10 @@ struct GeneratedModels: GeneratedValues {
 
     mutating func id<Kind>() -> WireID<Kind> { WireID(high: self.number(), low: self.number()) }
 
-    mutating func peerID() -> PeerID { PeerID(subjectPublicKeyInfo: self.list(1...8) { UInt8(truncatingIfNeeded: $0.number()) }) }
+    mutating func peerID() -> PeerID {
+        let bytes = self.list(1...8) { UInt8(truncatingIfNeeded: $0.number()) }
+        return self.flag() ? PeerID(subjectPublicKeyInfo: bytes) : PeerID(deviceCertificate: bytes)
+    }
 
     /// A time in the API's precision, milliseconds.
     mutating func time() -> Date {
@@ -38,8 +41,17 @@ struct GeneratedModels: GeneratedValues {
             encryption: self.element(["required", "optional", "none"]), addresses: self.list { $0.text() }, discovery: self.discovery(),
             counts: .init(
                 peers: self.count(), connected: self.count(), sessions: self.count(), invitations: self.count(), unread: self.count(),
-                transfers: self.count(), outbox: self.optional { $0.count() }), startedAt: self.time(), local: self.optional { $0.local() })
+                transfers: self.count(), outbox: self.optional { $0.count() }), startedAt: self.time(), local: self.optional { $0.local() },
+            localSend: self.optional { $0.localSend() })
     }
+
+    mutating func localSend() -> ControlAPI.LocalSend {
+        .init(
+            enabled: self.flag(), port: self.optional { $0.count() }, wantedPort: self.optional { $0.count() },
+            fingerprint: self.optional { $0.fingerprint() }, error: self.optional { $0.text() })
+    }
+
+    private mutating func fingerprint() -> String { String(repeating: self.element(["0A", "F7"]), count: 32) }
 
     mutating func local() -> ControlAPI.Local {
         .init(
@@ -61,10 +73,11 @@ struct GeneratedModels: GeneratedValues {
             state: self.word(ControlAPI.MemberState.self), trust: self.word(ControlAPI.Trust.self),
             protection: self.optional { $0.word(ControlAPI.Protection.self) }, proven: self.flag(), addresses: self.list { $0.text() },
             discoveryInfo: self.pairs(),
-            sources: self.list { $0.element(["avahi", "embedded", "configured", "incoming", "store"]) },
+            sources: self.list { $0.element(["avahi", "embedded", "configured", "incoming", "store", "localsend"]) },
             error: self.optional { $0.failure() }, trustSource: self.optional { $0.word(ControlAPI.TrustSource.self) },
             trustExpiresAt: self.optional { $0.time() }, verified: self.optional { $0.word(ControlAPI.Verified.self) },
-            nameConflict: self.optional { $0.peerID() }, firstSeen: self.time(), lastSeen: self.time())
+            nameConflict: self.optional { $0.peerID() }, kind: self.optional { $0.word(ControlAPI.Peer.Kind.self) },
+            fingerprint: self.optional { $0.fingerprint() }, firstSeen: self.time(), lastSeen: self.time())
     }
 
     mutating func trustRequest() -> ControlAPI.TrustRequest {
@@ -124,7 +137,11 @@ struct GeneratedModels: GeneratedValues {
             id: self.id(), direction: self.word(ControlAPI.Direction.self), peerID: self.peerID(), peerName: self.text(),
             context: Base64Bytes(self.bytes()), state: self.word(ControlAPI.Invitation.State.self), error: self.optional { $0.failure() },
             createdAt: self.time(), expiresAt: self.time(), sessionID: self.optional { $0.id() },
-            group: self.optional { $0.groupLabel(isInvitation: true) })
+            group: self.optional { $0.groupLabel(isInvitation: true) }, offer: self.optional { $0.list { $0.offeredFile() } })
+    }
+
+    mutating func offeredFile() -> ControlAPI.OfferedFile {
+        .init(name: self.text(), size: self.size(), contentType: self.element(["image/jpeg", "text/plain"]))
     }
 
     mutating func group() -> ControlAPI.Group {
@@ -186,14 +203,15 @@ struct GeneratedModels: GeneratedValues {
             digest: self.optional { _ in "xxh3:99aa06d3014798d86001c324468d497f" }, path: self.optional { $0.text() },
             error: self.optional { $0.failure() }, createdAt: self.time(), completedAt: self.optional { $0.time() },
             inSpool: self.optional { $0.flag() }, queued: self.optional { $0.flag() },
-            group: self.optional { $0.groupLabel() }, shareID: self.optional { $0.id() })
+            group: self.optional { $0.groupLabel() }, shareID: self.optional { $0.id() }, folder: self.optional { $0.text() })
     }
 
     mutating func resourceRequest() -> ControlAPI.ResourceRequest {
         let isToGroup = self.flag()
         return .init(
             to: isToGroup ? nil : self.list(1...3) { $0.text() }, group: isToGroup ? self.text() : nil, path: "/" + self.text(),
-            queue: self.optional { $0.flag() }, digest: self.optional { $0.word(ControlAPI.Resource.Digest.self) })
+            queue: self.optional { $0.flag() }, digest: self.optional { $0.word(ControlAPI.Resource.Digest.self) },
+            pin: self.optional { _ in "123456" })
     }
 
     mutating func stream() -> ControlAPI.Stream {
@@ -217,7 +235,8 @@ struct GeneratedModels: GeneratedValues {
             to: self.recipients(), body: isText ? Array(self.text().utf8) : self.bytes(),
             contentType: isText ? "text/plain" : "application/x", mode: isUnreliable ? .unreliable : .reliable,
             messageID: self.optional { $0.id() }, queue: self.optional { $0.flag() && !isUnreliable },
-            timeout: self.optional { .seconds(1 + Int64($0.number(below: 86_400))) }, inReplyTo: self.optional { $0.id() })
+            timeout: self.optional { .seconds(1 + Int64($0.number(below: 86_400))) }, inReplyTo: self.optional { $0.id() },
+            pin: self.optional { _ in "123456" })
     }
 
     mutating func event() -> ControlAPI.Event {

@@ -48,7 +48,7 @@ import Testing
         Model("SettingsReload") { ControlAPI.SettingsReload(changed: $0.list { $0.text() }, needsRestart: $0.list { $0.text() }) },
         Model("PeerPing") { $0.ping() }, Model("PingStep") { $0.pingStep() },
         Model("PeerPolicy") { $0.policy() }, Model("PolicyDecision") { $0.decision() },
-        Model("Invitation") { $0.invitation() },
+        Model("Invitation") { $0.invitation() }, Model("OfferedFile") { $0.offeredFile() }, Model("LocalSend") { $0.localSend() },
         Model("InvitationList") { ControlAPI.InvitationList(invitations: $0.list { $0.invitation() }) },
         Model("InvitationRequest") {
             ControlAPI.InvitationRequest(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Earshot
+import EarshotClient
 import EarshotDiscovery
 import Foundation
 import Logging
@@ -124,6 +125,11 @@ import Testing
         reserve = 2.5%
         send_limit = 10M
         receive_limit = 1K
+        [localsend]
+        enabled = yes
+        port = 0
+        pin = "123 456"
+        timeout = 1min
         [control]
         socket = /tmp/here.sock
         group = users
@@ -185,6 +191,8 @@ import Testing
         #expect(settings.node.reserve == 0.025)
         #expect(settings.node.sendLimit == 10 << 20)
         #expect(settings.node.receiveLimit == 1024)
+        #expect(settings.node.localSend.isEnabled && settings.node.localSend.port == 0)
+        #expect(settings.node.localSend.pin == "123 456" && settings.node.localSend.timeout == .seconds(60))
         #expect(settings.socket == "/tmp/here.sock")
         #expect(settings.group == "users")
         #expect(settings.logLevel == .debug)
@@ -251,6 +259,12 @@ import Testing
         ("[resources]\nsend_limit = 1023", 2, "'1023' is not a rate such as 512K or 10M"),
         ("[resources]\nsend_limit = 1025G", 2, "a rate such as"), ("[resources]\nsend_limit = 10MB/s", 2, "a rate such as"),
         ("[resources]\nreceive_limit = none", 2, "a rate such as"), ("[resources]\nreceive_limit = 99999999999G", 2, "a rate such as"),
+        ("[localsend]\nenabled = maybe", 2, "'maybe' is not yes or no"),
+        ("[localsend]\nport = 65536", 2, "a whole number from 0 to 65535"),
+        ("[localsend]\npin = 12345", 2, "a PIN has 6 to 64 characters"),
+        ("[localsend]\npin = \(String(repeating: "x", count: 65))", 2, "a PIN has 6 to 64 characters"),
+        ("[localsend]\ntimeout = 0", 2, "a time from 1s to 1d"), ("[localsend]\ntimeout = 2d", 2, "a time from 1s to 1d"),
+        ("[localsend]\nname = phone", 2, "unknown key 'name' in [localsend]; there are enabled, port, pin, timeout"),
         ("[control]\nsocket = earshot.sock", 2, "an absolute path"),
         ("[log]\nlevel = loud", 2, "one of trace, debug, info"),
     ]
@@ -299,6 +313,32 @@ import Testing
     func ratesOfFiles(_ text: String, _ rate: UInt64?) throws {
         let settings = try load(file: "[resources]\nsend_limit = \(text)\nreceive_limit = \(text)")
         #expect(settings.node.sendLimit == rate && settings.node.receiveLimit == rate)
+    }
+
+    @Test(arguments: ["123456", String(repeating: "é", count: 64), ""]) func aPINHasItsLimits(_ pin: String) throws {
+        #expect(try load(file: "[localsend]\npin = \(pin)").node.localSend.pin == (pin.isEmpty ? nil : pin))
+        #expect(try load(environment: ["EARSHOT_LOCALSEND_PIN": pin]).settings.node.localSend.pin == (pin.isEmpty ? nil : pin))
+    }
+
+    /// The report, and every error about a PIN, say that there is one, and never which.
+    @Test(arguments: [
+        "[localsend]\npin = 9876543", "[localsend]\npin = 98765", "[localsend]\npin 9876543", "[localsend]\npin = \"9876543",
+        "[localsend]\npin = \"9876543\" 9876543", "[localsend]\npin = \(String(repeating: "98765", count: 13))",
+    ]) func aPINIsNeverShown(_ file: String) throws {
+        try withFile(file) { path in
+            do {
+                let loaded = try load(flags: .init(config: path))
+                #expect(loaded.settings.node.localSend.pin == "9876543")
+                #expect(loaded.report == ["\(path): ok", "localsend.pin = (hidden) (\(path):2)"])
+                let list = ControlAPI.SettingList(loaded, started: loaded, isRunning: false)
+                #expect(list.settings.first { $0.key == "localsend.pin" }?.value == "(hidden)")
+                #expect(!String(decoding: try ControlJSON.encode(list), as: UTF8.self).contains("98765"))
+            } catch {
+                #expect(!"\(error)".contains("98765"))
+            }
+        }
+        let error = #expect(throws: SettingsError.self) { try load(environment: ["EARSHOT_LOCALSEND_PIN": "98765"]) }
+        #expect(error?.description == "$EARSHOT_LOCALSEND_PIN: a PIN has 6 to 64 characters")
     }
 
     @Test func notUTF8IsNamedWithItsLine() throws {

@@ -11,7 +11,7 @@ struct FileGetCommand: AsyncParsableCommand {
         discussion: """
             Files whose names begin with a dot are fetched only if they are named, or with --hidden: a program may act on such a file \
             merely because it is there, as a shell does on .bashrc. Existing files are never overwritten: if the name is taken, the file \
-            is saved as `name (2).ext`. Prints the path of each file. A file written to standard output (a directory is written as a tar \
+            is saved as `name (2).ext`. A file that its sender put into a folder is saved in that folder, which is created. Prints the path of each file. A file written to standard output (a directory is written as a tar \
             archive) stays with the daemon until it is fetched into a directory or deleted.
             """)
 
@@ -71,8 +71,8 @@ struct FileGetCommand: AsyncParsableCommand {
                         }
                         path = published
                     } else if let directory {
-                        let name = try await download.save(in: directory)
-                        path = output == nil || output == "." ? name.description : directory.subject(name)
+                        let place = try download.place(in: directory)
+                        path = download.shown(try await download.save(in: place), in: place, below: directory)
                         kept = await download.leaveSpool("is saved as \(path.escapedForDisplay)")
                     } else {
                         try await download.print()
@@ -101,7 +101,7 @@ struct FileGetCommand: AsyncParsableCommand {
     static func tell(left: [ControlAPI.Resource]) {
         for resource in left {
             Standard.note(
-                "not fetched: \(resource.name.escapedForDisplay) from \(resource.peerName.escapedForDisplay): its name begins with a dot"
+                "not fetched: \(resource.shownName.escapedForDisplay) from \(resource.peerName.escapedForDisplay): its name begins with a dot"
             )
         }
         if !left.isEmpty { Standard.say("fetch such files by name, or all of them: earshot file get --hidden") }

@@ -54,6 +54,8 @@ struct FileSendCommand: AsyncParsableCommand {
         name: .long,
         help: ArgumentHelp("Maximum rate for each receiver, in bytes per second: 1K to 1024G, such as 10M.", valueName: "rate"))
     var limit: TransferRate?
+    @Option(name: .long, help: ArgumentHelp("PIN of a LocalSend device that asks for one.", valueName: "pin"))
+    var pin: String?
     @OptionGroup var options: GlobalOptions
 
     mutating func validate() throws {
@@ -78,7 +80,7 @@ struct FileSendCommand: AsyncParsableCommand {
     }
 
     mutating func run() async throws {
-        let (options, queue, limit) = (self.options, self.queue, self.limit?.bytesPerSecond)
+        let (options, queue, limit, pin) = (self.options, self.queue, self.limit?.bytesPerSecond, self.pin)
         let digest: ControlAPI.Resource.Digest? =
             switch self.digest {
             case .sha256: .sha256
@@ -97,7 +99,7 @@ struct FileSendCommand: AsyncParsableCommand {
                 let title = sources.count > 1 ? "[\(index + 1)/\(sources.count)] \(source.name)" : source.name
                 let upload = FileUpload(
                     source: source, recipients: recipients, client: client, title: title, queue: queue, digest: digest,
-                    limit: limit)
+                    limit: limit, pin: pin)
                 var sent: [FileUpload.Result] = []
                 do {
                     try await upload.send(daemonCanOpen: canOpen, into: &sent)

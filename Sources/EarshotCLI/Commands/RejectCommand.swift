@@ -3,7 +3,7 @@ import EarshotClient
 import EarshotSafety
 
 struct RejectCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "reject", abstract: "Decline a peer's invitation.")
+    static let configuration = CommandConfiguration(commandName: "reject", abstract: "Decline a peer's invitation, or the files that a LocalSend device offers.")
 
     @Argument(help: ArgumentHelp("The peer, or the invitation's id.", valueName: "peer|id"), completion: .inviter)
     var invitation: String
@@ -15,7 +15,8 @@ struct RejectCommand: AsyncParsableCommand {
             let invitation = try await PendingInvitations.find(invitation, client)
             let answer = try await client.respond(to: invitation.id, .reject)
             if options.json { try Standard.write(json: answer.json) }
-            Standard.note("rejected the invitation from \(answer.value.peerName.escapedForDisplay)")
+            let what = answer.value.offer == nil ? "invitation" : "offer"
+            Standard.note("rejected the \(what) from \(answer.value.peerName.escapedForDisplay)")
         }
     }
 }

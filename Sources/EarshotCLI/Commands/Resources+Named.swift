@@ -13,8 +13,11 @@ extension ControlAPI.Resource {
     /// Whether the content is in the daemon's spool.
     var isFetchable: Bool { self.direction == .incoming && self.state == .completed && self.inSpool != false }
 
-    /// Whether file listings hide the file by default, because of the name that its sender chose.
-    var isHidden: Bool { self.name.utf8.first == UInt8(ascii: ".") }
+    /// Whether file listings hide the file by default, because of the name or the folder that its sender chose.
+    var isHidden: Bool { self.shownName.split(separator: "/").contains { $0.utf8.first == UInt8(ascii: ".") } }
+
+    /// The name, after the folder that the sender chose.
+    var shownName: String { self.folder.map { "\($0)/\(self.name)" } ?? self.name }
 
     /// The path at which the daemon has published a received file.
     var publishedPath: String? { self.direction == .incoming && self.state == .completed && self.inSpool == false ? self.path : nil }
@@ -70,7 +73,8 @@ extension [ControlAPI.Resource] {
         guard !text.isEmpty else { throw CommandFailure(.usage, "the name of the file is empty") }
         let id = text.lowercased()
         if let exact = self.first(where: { $0.id.description == id }) { return exact }
-        let named = self.called(text, by: \.name)
+        var named = self.called(text, by: \.name)
+        if named.isEmpty { named = self.called(text, by: \.shownName) }
         let matches = named.isEmpty ? self.filter { $0.id.isNamed(id, atLeast: Self.idPrefixMinimum) } : named
         guard matches.count > 1 else { return matches.first }
         throw CommandFailure(

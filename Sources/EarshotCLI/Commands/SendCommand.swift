@@ -55,6 +55,8 @@ struct SendCommand: AsyncParsableCommand {
             return id
         })
     var inReplyTo: MessageID?
+    @Option(name: .long, help: ArgumentHelp("PIN of a LocalSend device that asks for one.", valueName: "pin"))
+    var pin: String?
     @OptionGroup var options: GlobalOptions
 
     mutating func validate() throws {
@@ -92,7 +94,7 @@ struct SendCommand: AsyncParsableCommand {
             to: self.recipients, body: body,
             contentType: self.type ?? MessageBody.contentType(of: body),
             mode: self.mode == .reliable ? .reliable : .unreliable, messageID: id, queue: self.queue ? true : nil,
-            timeout: self.timeout?.duration, inReplyTo: self.inReplyTo)
+            timeout: self.timeout?.duration, inReplyTo: self.inReplyTo, pin: self.pin)
         let peer = self.to.isEmpty ? self.peer : nil
         let (recipients, group) = (self.peer.map { [$0] + self.to }, self.group)
         let (receipt, names) = try await options.withClient { client in
@@ -132,7 +134,7 @@ struct SendCommand: AsyncParsableCommand {
         let upload = LineUpload(
             template: LineUpload.Template(
                 recipients: recipients, group: self.group, contentType: self.type, isUnreliable: self.mode == .unreliable,
-                isQueued: self.queue, timeout: self.timeout?.value, inReplyTo: self.inReplyTo), showsJSON: self.options.json)
+                isQueued: self.queue, timeout: self.timeout?.value, inReplyTo: self.inReplyTo, pin: self.pin), showsJSON: self.options.json)
         try await self.options.withClient { client in
             let warning = ProtectionWarning(client: client)
             if let recipients { await warning.tell(of: recipients) } else if group == nil { await warning.tellOfAll() }

@@ -54,6 +54,7 @@ struct TrustCommand: AsyncParsableCommand {
     private static func stillWaits(_ invitation: ControlAPI.Invitation) -> String {
         let (name, id) = (invitation.peerName.escapedForDisplay, Words.short(invitation.id))
         let group = invitation.group.map { " to \($0.name.escapedForDisplay)" } ?? ""
-        return "the invitation from \(name)\(group) is still pending: earshot accept \(id)"
+        let what = invitation.offer == nil ? "invitation" : "offer"
+        return "the \(what) from \(name)\(group) is still pending: earshot accept \(id)"
     }
 }

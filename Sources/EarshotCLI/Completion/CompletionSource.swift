@@ -36,7 +36,14 @@ struct CompletionSource: Sendable {
     /// The peers whose invitations are pending here.
     var inviters: [CompletionWord] {
         self.invitations.filter { $0.direction == .incoming && $0.state == .pending }
-            .map { self.word($0.peerName, $0.peerID, "invites") }
+            .map { invitation in
+                let note = invitation.offer == nil ? "invites" : "offers files"
+                // A device that shows no certificate has no id: only the invitation's id names its offer.
+                guard invitation.peerID != .unprovenDevice else {
+                    return CompletionWord(invitation.peerName, typedID: Words.short(invitation.id), isClear: false, note: note)
+                }
+                return self.word(invitation.peerName, invitation.peerID, note)
+            }
     }
 
     /// A name if it means one group, otherwise the beginning of the id.

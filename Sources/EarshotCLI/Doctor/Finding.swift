@@ -42,7 +42,7 @@ struct Check: Sendable {
         self.examine = examine
     }
 
-    /// Returns the findings for the facts. Only a peer's checks may return none.
+    /// Returns the findings for the facts. Only the checks of a peer and of LocalSend may return none.
     func findings(_ facts: DoctorFacts) -> [Finding] {
         self.examine(facts).map { Finding(sign: $0.sign, check: self.name, message: $0.message, next: $0.next) }
     }
@@ -50,7 +50,7 @@ struct Check: Sendable {
     /// All checks, from the command line outwards.
     static let all: [Check] =
         [
-            .socket, .daemon, .settings, .discovery, .avahi, .bus, .names, .groups, .interfaces, .port, .reachability, .firewall, .clock,
-            .disk,
+            .socket, .daemon, .settings, .discovery, .avahi, .bus, .names, .groups, .interfaces, .port, .reachability, .localSend, .firewall,
+            .clock, .disk,
         ] + peer
 }

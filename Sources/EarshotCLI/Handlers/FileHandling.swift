@@ -18,7 +18,7 @@ final class FileHandling: HandlerSource {
     let senders: [PeerID]
     let group: GroupID?
     let directory: SafeDirectory
-    /// Whether files whose names begin with a dot are fetched too.
+    /// Whether hidden files are fetched too.
     let hidden: Bool
     let asJSON: Bool
 
@@ -112,9 +112,10 @@ final class FileHandling: HandlerSource {
     func handle(_ resource: ControlAPI.Resource) async throws -> HandlerOutcome {
         let download = FileDownload(resource: resource, client: self.client)
         let subject = "\(resource.name.escapedForDisplay) from \(resource.peerName.escapedForDisplay)"
-        let name: SafeName
+        let (place, name): (SafeDirectory, SafeName)
         do {
-            name = try await self.save(download)
+            place = try download.place(in: self.directory)
+            name = try await self.save(download, in: place)
         } catch ControlError.problem(let problem) where problem.code == .notFound {
             // Another program has fetched or deleted the file.
             return .handled
@@ -123,7 +124,7 @@ final class FileHandling: HandlerSource {
             try Task.checkCancellation()
             return .failed("cannot fetch \(subject): \(FailureReport(error).message ?? "it failed")")
         }
-        let path = self.path(of: name)
+        let path = Self.path(of: name, in: place)
         do {
             if let failure = try await self.run(path, name, resource) { return .failed("\(failure) for \(subject)") }
         } catch let error as FileError {
@@ -131,15 +132,15 @@ final class FileHandling: HandlerSource {
         }
         try await untilNoted(subject) { try await download.drop() }
         self.state.withLock { $0.fetched[resource.id] = nil }
-        if self.command == nil { try await self.print(name, resource) }
+        if self.command == nil { try await self.print(download.shown(name, in: place, below: self.directory), resource) }
         return .handled
     }
 
     /// Fetches a file, unless that was done before its command failed and the file is still there.
-    private func save(_ download: FileDownload) async throws -> SafeName {
+    private func save(_ download: FileDownload, in place: SafeDirectory) async throws -> SafeName {
         let id = download.resource.id
-        if let name = self.state.withLock({ $0.fetched[id] }), try self.directory.has(name) { return name }
-        let name = try await whileAway { try await download.save(in: self.directory) }
+        if let name = self.state.withLock({ $0.fetched[id] }), try place.has(name) { return name }
+        let name = try await whileAway { try await download.save(in: place) }
         self.state.withLock { $0.fetched[id] = name }
         return name
     }
@@ -153,16 +154,15 @@ final class FileHandling: HandlerSource {
         return ending == .exited(0) ? nil : "\(command.name) \(ending.words)"
     }
 
-    private func print(_ name: SafeName, _ resource: ControlAPI.Resource) async throws {
-        let path = self.directory.path == "." ? name.description : self.directory.subject(name)
+    private func print(_ path: String, _ resource: ControlAPI.Resource) async throws {
         guard self.asJSON else { return try Standard.write(path.escapedForDisplay + "\n") }
         let row = try? await whileAway { try await self.client.resource(resource.id).value }
         try Standard.write(json: try ControlJSON.encode(row ?? resource))
     }
 
     /// The path of a file in the directory. It never begins with a hyphen, so that no command takes it for an option.
-    private func path(of name: SafeName) -> String {
-        let path = self.directory.subject(name)
+    private static func path(of name: SafeName, in place: SafeDirectory) -> String {
+        let path = place.subject(name)
         return path.hasPrefix("-") ? "./\(path)" : path
     }
 

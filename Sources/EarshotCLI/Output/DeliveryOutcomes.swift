@@ -41,7 +41,7 @@ struct DeliveryOutcomes {
             }
             let reason = recipient.error?.message ?? "it was not confirmed in time and may have arrived"
             self.note("\(place)not delivered to \(self.name(of: recipient)): \(reason.escapedForDisplay)")
-            if code == .known(.notConnected), self.room > 0 {
+            if code == .known(.notConnected), recipient.peerID.kind == .earshot, self.room > 0 {
                 // The whole id: for a peer that is only advertised, the beginning of the id names no peer.
                 Standard.say("ask for a session first: earshot invite \(recipient.peerID)")
             }

@@ -13,7 +13,7 @@ enum Render {
                 let more = peer.addresses.count > 1 ? " +\(peer.addresses.count - 1)" : ""
                 return [
                     peer.displayName.map { "\(peer.name) (\($0))" } ?? peer.name, Words.short(peer.id), peer.presence.rawValue,
-                    Self.state(peer.state, peer.protection), peer.trust.rawValue,
+                    peer.kind == .known(.localsend) ? "localsend" : Self.state(peer.state, peer.protection), peer.trust.rawValue,
                     peer.addresses.first.map { $0 + more } ?? "-",
                 ]
             })
@@ -69,7 +69,8 @@ enum Render {
                 [
                     invitation.peerName, Words.short(invitation.peerID), invitation.direction.rawValue, invitation.state.rawValue,
                     Words.time(invitation.expiresAt), Words.short(invitation.id),
-                    invitation.group.map { Self.invited(to: $0, by: invitation) } ?? "-", Self.context(invitation.context.bytes),
+                    invitation.group.map { Self.invited(to: $0, by: invitation) } ?? "-",
+                    invitation.offer.map(Words.offer) ?? Self.context(invitation.context.bytes),
                 ]
             })
     }
@@ -126,7 +127,7 @@ enum Render {
             ],
             rows: resources.map { resource in
                 [
-                    resource.kind == .directory ? resource.name + "/" : resource.name, Words.size(resource.size), Self.state(resource),
+                    resource.shownName + (resource.kind == .directory ? "/" : ""), Words.size(resource.size), Self.state(resource),
                     Self.progress(resource),
                     Self.place(resource), Words.short(resource.id),
                 ]
@@ -178,8 +179,9 @@ enum Render {
         let rates = [("sending", status.local?.sendLimit), ("receiving", status.local?.receiveLimit)]
         let limited = rates.compactMap { word, rate in rate.map { "\(word) at most \(Words.size($0))/s" } }
         let limits = limited.isEmpty ? [] : [("limits", limited.joined(separator: ", "))]
+        let devices = status.localSend.flatMap(Words.localSend).map { [("localsend", $0)] } ?? []
         let warning = copies.isEmpty ? [] : [("warning", "also advertised by another machine, at " + copies.joined(separator: ", "))]
-        return (lines + limits + warning).map { name, value in
+        return (lines + devices + limits + warning).map { name, value in
             name + String(repeating: " ", count: 14 - name.count) + value.escapedForDisplay + "\n"
         }.joined()
     }
@@ -219,9 +221,10 @@ enum Render {
         }
         if let invitation = event.invitation {
             let context = invitation.context.bytes.isEmpty ? "" : " \(Self.context(invitation.context.bytes))"
+            let offer = invitation.offer.map { " \(Words.offer($0))" } ?? ""
             return "\(Words.short(invitation.id)) \(Self.towards(invitation.direction)) \(invitation.peerName) "
                 + "\(Words.short(invitation.peerID)) \(invitation.state.rawValue)"
-                + (invitation.group.map { " to the group \($0.name) \(Words.short($0.id))" } ?? "") + context
+                + (invitation.group.map { " to the group \($0.name) \(Words.short($0.id))" } ?? "") + context + offer
         }
         if let verification = event.verification {
             return "\(verification.peerName) \(Words.short(verification.peerID)) \(verification.state.rawValue)"
@@ -243,7 +246,7 @@ enum Render {
         }
         if let resource = event.resource {
             let group = resource.group.map { " in \($0.name)" } ?? ""
-            return "\(Words.short(resource.id)) \(Self.towards(resource.direction)) \(resource.peerName)\(group) \(resource.name) "
+            return "\(Words.short(resource.id)) \(Self.towards(resource.direction)) \(resource.peerName)\(group) \(resource.shownName) "
                 + "\(Self.progress(resource)) of \(Words.size(resource.size)) \(Self.state(resource))"
         }
         if let stream = event.stream {

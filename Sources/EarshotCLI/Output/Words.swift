@@ -79,6 +79,29 @@ enum Words {
         return "\(rounded / 10).\(rounded % 10) \(units[unit])"
     }
 
+    /// The number of offered files that one line names.
+    private static let namedFiles = 3
+
+    /// The files of an offer, such as `2 files, 3.1 MB: a.jpg (2.1 MB), b.jpg (1.0 MB)`; not escaped. The longest lists are shortened.
+    static func offer(_ files: [ControlAPI.OfferedFile]) -> String {
+        let names = files.prefix(Self.namedFiles).map { "\($0.name) (\(Self.size($0.size)))" }.joined(separator: ", ")
+        guard files.count > 1 else { return names.isEmpty ? "no files" : names }
+        let total = files.reduce(0 as UInt64) { sum, file in
+            let (total, overflow) = sum.addingReportingOverflow(file.size)
+            return overflow ? .max : total
+        }
+        let more = files.count > Self.namedFiles ? ", and \(files.count - Self.namedFiles) more" : ""
+        return "\(Self.count(files.count, "file")), \(Self.size(total)): \(names)\(more)"
+    }
+
+    /// The state of LocalSend, such as `TCP 53317`; `nil` while it is off. Not escaped.
+    static func localSend(_ state: ControlAPI.LocalSend) -> String? {
+        guard state.enabled else { return nil }
+        guard let port = state.port else { return "does not run" + (state.error.map { ": \($0)" } ?? "") }
+        let wanted = state.wantedPort.flatMap { $0 == 0 || $0 == port ? nil : ", because \($0) was in use" } ?? ""
+        return "TCP \(port)\(wanted)" + (state.error.map { ": \($0)" } ?? "")
+    }
+
     /// Seconds as `0:07`, `12:05` or `1:02:03`.
     static func clock(_ seconds: Double) -> String {
         guard seconds.isFinite, seconds < 360_000 else { return "-:--" }
@@ -93,6 +116,12 @@ enum Words {
         guard whole > 0 else { return "100%" }
         guard part < whole else { return "100%" }
         return "\(min(99, Int(Double(part) / Double(whole) * 100)))%"
+    }
+
+    /// `a`, `a and b`, or `a, b and c`.
+    static func list(_ words: [String]) -> String {
+        guard let last = words.last, words.count > 1 else { return words.first ?? "" }
+        return "\(words.dropLast().joined(separator: ", ")) and \(last)"
     }
 
     /// `1 file`, `2 files`.

@@ -8,6 +8,20 @@ struct FileDownload: Sendable {
     let resource: ControlAPI.Resource
     let client: ControlClient
 
+    /// Returns the directory of the file below the user's: the folder that the sender named. Creates missing directories.
+    func place(in directory: SafeDirectory) throws -> SafeDirectory {
+        guard let folder = self.resource.folder else { return directory }
+        return try folder.split(separator: "/", omittingEmptySubsequences: false).reduce(directory) { place, part in
+            try place.subdirectory(self.checked(String(part)), create: 0o777)
+        }
+    }
+
+    /// Returns the path of a saved file for the user, without the name of the working directory.
+    func shown(_ name: SafeName, in place: SafeDirectory, below directory: SafeDirectory) -> String {
+        let path = place.subject(name)
+        return directory.path == "." && path.hasPrefix("./") ? String(path.dropFirst(2)) : path
+    }
+
     /// Saves into the directory, under the resource's name or a numbered one, and syncs to disk. The spool keeps its copy until
     /// `leaveSpool(_:)`.
     func save(in directory: SafeDirectory) async throws -> SafeName {
@@ -106,9 +120,11 @@ struct FileDownload: Sendable {
         try self.check(written)
     }
 
-    private func name() throws -> SafeName {
+    private func name() throws -> SafeName { try self.checked(self.resource.name) }
+
+    private func checked(_ name: String) throws -> SafeName {
         do {
-            return try SafeName(self.resource.name)
+            return try SafeName(name)
         } catch {
             throw CommandFailure(
                 .data, error.description,

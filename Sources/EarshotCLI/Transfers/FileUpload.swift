@@ -25,6 +25,8 @@ struct FileUpload: Sendable {
     let digest: ControlAPI.Resource.Digest?
     /// The most bytes per second to each recipient; `nil` for no limit.
     let limit: UInt64?
+    /// The PIN of a LocalSend device that asks for one.
+    let pin: String?
 
     /// Sends the source, by path if `daemonCanOpen`, and adds each recipient's result as soon as it is known. Results before an error
     /// remain.
@@ -51,7 +53,7 @@ struct FileUpload: Sendable {
             }
         let request = ControlAPI.ResourceRequest(
             to: peers, group: group, path: path, name: self.source.name, device: self.source.device, inode: self.source.inode,
-            digest: self.digest.map { .known($0) }, limit: self.limit)
+            digest: self.digest.map { .known($0) }, limit: self.limit, pin: self.pin)
         let rows = TransferRows()
         return try await self.takingBack(rows) {
             // Subscribes first, so that it does not miss the end of a short transfer.
@@ -125,12 +127,13 @@ struct FileUpload: Sendable {
                 try await self.passing {
                     let file = try self.source.openFile()
                     return try await self.client.sendFile(
-                        file.descriptor, to: recipient, name: self.source.name, digest: self.digest, limit: self.limit, queue: self.queue)
+                        file.descriptor, to: recipient, name: self.source.name, digest: self.digest, limit: self.limit, queue: self.queue,
+                        pin: self.pin)
                 } orBytes: {
                     let (size, bytes, attributes) = try self.content()
                     return try await self.client.sendResource(
                         to: recipient, name: self.source.name, kind: self.source.kind, size: size, content: bytes, digest: self.digest,
-                        limit: self.limit, queue: self.queue, attributes: attributes
+                        limit: self.limit, queue: self.queue, attributes: attributes, pin: self.pin
                     ).value
                 }.resources
             }
@@ -167,7 +170,8 @@ struct FileUpload: Sendable {
             let call = Task {
                 defer { teller.finish() }
                 return try await self.client.sendFile(
-                    file.descriptor, to: .peer(recipient), name: self.source.name, digest: self.digest, limit: self.limit
+                    file.descriptor, to: .peer(recipient), name: self.source.name, digest: self.digest, limit: self.limit,
+                    pin: self.pin
                 ) { teller.yield($0) }
             }
             defer { call.cancel() }
@@ -188,7 +192,7 @@ struct FileUpload: Sendable {
         } _: {
             try await self.client.sendResource(
                 to: .peer(recipient), name: name, kind: self.source.kind, size: size, content: bytes, digest: self.digest,
-                limit: self.limit, attributes: attributes)
+                limit: self.limit, attributes: attributes, pin: self.pin)
         }
         guard let resource = answer.value.resources.first else {
             throw ControlError.malformed("the daemon's answer names no resource")

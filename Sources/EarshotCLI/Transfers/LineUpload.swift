@@ -16,7 +16,7 @@ struct LineUpload: Sendable {
         /// Creates the part for these peers, for a group, or (with neither) for all peers in a session.
         init(
             recipients: [String]?, group: String? = nil, contentType: String?, isUnreliable: Bool, isQueued: Bool, timeout: Double?,
-            inReplyTo: MessageID? = nil
+            inReplyTo: MessageID? = nil, pin: String? = nil
         ) {
             self.isUnreliable = isUnreliable
             self.isQueued = isQueued
@@ -39,6 +39,10 @@ struct LineUpload: Sendable {
             if isUnreliable { head.writeString(",\"mode\":\"unreliable\"") }
             if isQueued { head.writeString(",\"queue\":true") }
             if let timeout { head.writeString(",\"timeout_seconds\":\(timeout)") }
+            if let pin {
+                head.writeString(",\"pin\":")
+                head.writeJSONString(pin.utf8)
+            }
             if let inReplyTo { head.writeString(",\"in_reply_to\":\"\(inReplyTo)\"") }
             self.head = head
         }

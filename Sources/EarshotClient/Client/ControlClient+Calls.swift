@@ -191,17 +191,19 @@ extension ControlClient {
     }
 
     /// `POST /v1/resources` with the content as the body. Answers when the receiver has the content; with `queue`, or for a group, when the
-    /// daemon has it. The transfer moves at most `limit` bytes per second.
+    /// daemon has it. The transfer moves at most `limit` bytes per second. `pin` is that of a LocalSend device.
     public func sendResource(
         to recipient: ControlAPI.ResourceRecipient, name: String, kind: ControlAPI.Resource.Kind = .file, size: Int64,
         content: AsyncStreamOfBytes,
-        digest: ControlAPI.Resource.Digest? = nil, limit: UInt64? = nil, queue: Bool = false, attributes: ControlAPI.FileAttributes? = nil
+        digest: ControlAPI.Resource.Digest? = nil, limit: UInt64? = nil, queue: Bool = false,
+        attributes: ControlAPI.FileAttributes? = nil, pin: String? = nil
     ) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
         var query = [recipient.query, ("name", name), ("size", "\(size)")]
         if kind != .file { query.append(("kind", kind.rawValue)) }
         if let digest { query.append(("digest", digest.rawValue)) }
         if let limit { query.append(("limit", "\(limit)")) }
         if queue { query.append(("queue", "true")) }
+        if let pin { query.append(("pin", pin)) }
         if let attributes {
             query.append(("modified", "\(attributes.modified)"))
             if attributes.isExecutable { query.append(("executable", "true")) }

@@ -18,7 +18,7 @@ extension ControlAPI {
         public let id: InvitationID
         /// The direction; this machine sends `outgoing` invitations.
         public let direction: Tolerant<Direction>
-        /// The other peer's id.
+        /// The other peer's id; ``PeerID/unprovenDevice``, which is `null` in JSON, for a LocalSend device that shows no certificate.
         public let peerID: PeerID
         /// The other peer's display name, untrusted.
         public let peerName: String
@@ -36,12 +36,15 @@ extension ControlAPI {
         public let sessionID: SessionID?
         /// The group of the invitation; `nil` for an invitation to a session of two.
         @ExplicitNull public var group: GroupLabel?
+        /// The files or the text that a LocalSend device offers; `nil` for all other invitations. They never become a session.
+        public let offer: [OfferedFile]?
 
         /// Creates a value from its parts.
         public init(
             id: InvitationID, direction: Tolerant<Direction>, peerID: PeerID, peerName: String, context: Base64Bytes,
             state: Tolerant<State>,
-            error: Failure? = nil, createdAt: Date, expiresAt: Date, sessionID: SessionID? = nil, group: GroupLabel? = nil
+            error: Failure? = nil, createdAt: Date, expiresAt: Date, sessionID: SessionID? = nil, group: GroupLabel? = nil,
+            offer: [OfferedFile]? = nil
         ) {
             self.id = id
             self.direction = direction
@@ -54,6 +57,7 @@ extension ControlAPI {
             self._expiresAt = ReadableTime(expiresAt)
             self.sessionID = sessionID
             self._group = ExplicitNull(wrappedValue: group)
+            self.offer = offer
         }
 
         private enum CodingKeys: String, CodingKey {
@@ -64,7 +68,29 @@ extension ControlAPI {
             case createdAt = "created_at"
             case expiresAt = "expires_at"
             case sessionID = "session_id"
-            case group
+            case group, offer
+        }
+    }
+
+    /// A file that a LocalSend device offers.
+    public struct OfferedFile: Codable, Hashable, Sendable {
+        /// The name, which may be a relative path with `/`; untrusted, and must be checked before it is used as a path.
+        public let name: String
+        /// The size in bytes.
+        public let size: UInt64
+        /// The content type, untrusted.
+        public let contentType: String
+
+        /// Creates a value from its parts.
+        public init(name: String, size: UInt64, contentType: String) {
+            self.name = name
+            self.size = size
+            self.contentType = contentType
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case name, size
+            case contentType = "content_type"
         }
     }
 

@@ -35,11 +35,13 @@ extension ControlAPI {
         public let timeoutSeconds: Double?
         /// The id of the message to which this one replies. A peer of an earlier release gets the message without it.
         public let inReplyTo: MessageID?
+        /// The PIN of a LocalSend device that asks for one.
+        public let pin: String?
 
         /// Creates a request from its parts.
         public init(
             to: Recipients, body: [UInt8], contentType: String, mode: Message.Mode = .reliable, messageID: MessageID? = nil,
-            queue: Bool? = nil, timeout: Duration? = nil, inReplyTo: MessageID? = nil
+            queue: Bool? = nil, timeout: Duration? = nil, inReplyTo: MessageID? = nil, pin: String? = nil
         ) {
             self.to = to
             self.body = body
@@ -49,6 +51,7 @@ extension ControlAPI {
             self.queue = queue
             self.timeoutSeconds = timeout?.seconds
             self.inReplyTo = inReplyTo
+            self.pin = pin
         }
     }
 }
@@ -63,6 +66,7 @@ extension ControlAPI.MessageRequest: Codable {
         case queue
         case timeoutSeconds = "timeout_seconds"
         case inReplyTo = "in_reply_to"
+        case pin
     }
 
     /// Decodes either form of the body, and the defaults.
@@ -85,6 +89,7 @@ extension ControlAPI.MessageRequest: Codable {
         self.queue = try container.decodeIfPresent(Bool.self, forKey: .queue)
         self.timeoutSeconds = try container.decodeIfPresent(Double.self, forKey: .timeoutSeconds)
         self.inReplyTo = try container.decodeIfPresent(MessageID.self, forKey: .inReplyTo)
+        self.pin = try container.decodeIfPresent(String.self, forKey: .pin)
     }
 
     /// Encodes the body in the form that fits it.
@@ -102,6 +107,7 @@ extension ControlAPI.MessageRequest: Codable {
         try container.encodeIfPresent(self.queue, forKey: .queue)
         try container.encodeIfPresent(self.timeoutSeconds, forKey: .timeoutSeconds)
         try container.encodeIfPresent(self.inReplyTo, forKey: .inReplyTo)
+        try container.encodeIfPresent(self.pin, forKey: .pin)
     }
 }
 

@@ -10,7 +10,15 @@ extension ControlAPI {
             case away
         }
 
-        /// The peer's id: 52 characters of base32.
+        /// The protocol that a peer speaks.
+        public enum Kind: String, Hashable, Sendable, CaseIterable {
+            /// Earshot's own.
+            case earshot
+            /// LocalSend's: a device that exchanges files and texts, and has no session.
+            case localsend
+        }
+
+        /// The peer's id: 52 characters of base32, after `LS-` for a LocalSend device.
         public let id: PeerID
         /// The name that the daemon shows: the alias that a user has given, else the peer's display name, untrusted and not unique.
         public let name: String
@@ -30,6 +38,10 @@ extension ControlAPI {
         public let addresses: [String]
         /// The advertisement's pairs, public and untrusted.
         public let discoveryInfo: [String: String]
+        /// The protocol of the peer; `nil` from an older daemon, which knows only Earshot's.
+        public let kind: Tolerant<Kind>?
+        /// The fingerprint of a LocalSend device, as other LocalSend programs show it: the SHA-256 of its certificate, 64 hex digits.
+        public let fingerprint: String?
         /// The sources of this row, such as `avahi`.
         public let sources: [String]
         /// Why the last attempt to reach the peer failed, for a peer that the settings name or whose address answers with another key.
@@ -53,7 +65,8 @@ extension ControlAPI {
             trust: Tolerant<Trust>,
             protection: Tolerant<Protection>? = nil, proven: Bool, addresses: [String], discoveryInfo: [String: String],
             sources: [String], error: Failure? = nil, trustSource: Tolerant<TrustSource>? = nil, trustExpiresAt: Date? = nil,
-            verified: Tolerant<Verified>? = nil, nameConflict: PeerID? = nil, firstSeen: Date, lastSeen: Date
+            verified: Tolerant<Verified>? = nil, nameConflict: PeerID? = nil, kind: Tolerant<Kind>? = nil,
+            fingerprint: String? = nil, firstSeen: Date, lastSeen: Date
         ) {
             self.id = id
             self.name = name
@@ -65,6 +78,8 @@ extension ControlAPI {
             self.proven = proven
             self.addresses = addresses
             self.discoveryInfo = discoveryInfo
+            self.kind = kind
+            self.fingerprint = fingerprint
             self.sources = sources
             self._error = ReadableValue(error)
             self.trustSource = trustSource
@@ -80,7 +95,7 @@ extension ControlAPI {
             case displayName = "display_name"
             case presence, state, trust, protection, proven, addresses
             case discoveryInfo = "discovery_info"
-            case sources, error
+            case kind, fingerprint, sources, error
             case trustSource = "trust_source"
             case trustExpiresAt = "trust_expires_at"
             case verified

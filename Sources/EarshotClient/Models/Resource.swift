@@ -40,6 +40,9 @@ extension ControlAPI {
         public let shareID: ShareID?
         /// The name that the sender gave, untrusted; must be checked before it is used as a path.
         public let name: String
+        /// The directory that the sender wants the file in, relative and with `/` between its components; untrusted, and must be checked
+        /// before it is used as a path. `nil` for a file without one.
+        public let folder: String?
         /// The kind of resource.
         public let kind: Tolerant<Kind>
         /// The size in bytes.
@@ -72,7 +75,8 @@ extension ControlAPI {
             id: ResourceID, direction: Tolerant<Direction>, peerID: PeerID, peerName: String, name: String, kind: Tolerant<Kind>,
             size: UInt64, transferred: UInt64, bytesPerSecond: UInt64, secondsLeft: UInt64? = nil, state: Tolerant<State>,
             digest: String? = nil, path: String? = nil, error: Failure? = nil, createdAt: Date, completedAt: Date? = nil,
-            inSpool: Bool? = nil, queued: Bool? = nil, group: GroupLabel? = nil, shareID: ShareID? = nil
+            inSpool: Bool? = nil, queued: Bool? = nil, group: GroupLabel? = nil, shareID: ShareID? = nil,
+            folder: String? = nil
         ) {
             self.id = id
             self.direction = direction
@@ -81,6 +85,7 @@ extension ControlAPI {
             self._group = ExplicitNull(wrappedValue: group)
             self.shareID = shareID
             self.name = name
+            self.folder = folder
             self.kind = kind
             self.size = size
             self.transferred = transferred
@@ -102,7 +107,7 @@ extension ControlAPI {
             case peerName = "peer_name"
             case group
             case shareID = "share_id"
-            case name, kind, size, transferred
+            case name, folder, kind, size, transferred
             case bytesPerSecond = "bytes_per_second"
             case secondsLeft = "seconds_left"
             case state, digest, path, error
@@ -193,12 +198,14 @@ extension ControlAPI {
         public let digest: Tolerant<Resource.Digest>?
         /// The most bytes per second of each transfer, 1 KiB to 1 TiB; `nil` for no limit.
         public let limit: UInt64?
+        /// The PIN of a LocalSend device that asks for one.
+        public let pin: String?
 
         /// Creates a value from its parts.
         public init(
             to: [any PeerReference]? = nil, group: (any GroupReference)? = nil, path: String, name: String? = nil, device: UInt64? = nil,
             inode: UInt64? = nil,
-            queue: Bool? = nil, digest: Tolerant<Resource.Digest>? = nil, limit: UInt64? = nil
+            queue: Bool? = nil, digest: Tolerant<Resource.Digest>? = nil, limit: UInt64? = nil, pin: String? = nil
         ) {
             self.to = to?.map(\.description)
             self.group = group?.description
@@ -209,10 +216,11 @@ extension ControlAPI {
             self.queue = queue
             self.digest = digest
             self.limit = limit
+            self.pin = pin
         }
 
         private enum CodingKeys: String, CodingKey {
-            case to, group, path, name, device, inode, queue, digest, limit
+            case to, group, path, name, device, inode, queue, digest, limit, pin
         }
     }
 }

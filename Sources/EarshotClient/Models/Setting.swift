@@ -31,7 +31,7 @@ extension ControlAPI {
 
         /// The key with its section, such as `peer.name`.
         public let key: String
-        /// The value, as the settings file spells it; empty if there is none.
+        /// The value, as the settings file spells it; empty if there is none, and `(hidden)` for a secret.
         public let value: String
         /// The kind of place that sets the value.
         public let source: Tolerant<Source>

@@ -22,13 +22,15 @@ extension ControlAPI {
         public let counts: Counts
         /// When this run of the daemon began.
         @ReadableTime public var startedAt: Date?
+        /// The state of LocalSend; absent from older daemons.
+        @ReadableValue public var localSend: LocalSend?
         /// The part that concerns only this machine; absent from older daemons.
         @ReadableValue public var local: Local?
 
         /// Creates a value from its parts.
         public init(
             name: String, peerID: PeerID, version: String, serviceType: String, encryption: String, addresses: [String],
-            discovery: Discovery, counts: Counts, startedAt: Date, local: Local? = nil
+            discovery: Discovery, counts: Counts, startedAt: Date, local: Local? = nil, localSend: LocalSend? = nil
         ) {
             self.name = name
             self.peerID = peerID
@@ -39,6 +41,7 @@ extension ControlAPI {
             self.discovery = discovery
             self.counts = counts
             self._startedAt = ReadableTime(startedAt)
+            self._localSend = ReadableValue(localSend)
             self._local = ReadableValue(local)
         }
 
@@ -49,7 +52,37 @@ extension ControlAPI {
             case serviceType = "service_type"
             case encryption, addresses, discovery, counts
             case startedAt = "started_at"
+            case localSend = "localsend"
             case local
+        }
+    }
+
+    /// The state of LocalSend, with which this machine exchanges files and texts with LocalSend devices.
+    public struct LocalSend: Codable, Hashable, Sendable {
+        /// Whether the settings enable it.
+        public let enabled: Bool
+        /// The TCP port on which the daemon listens for devices; `nil` while it does not listen.
+        public let port: Int?
+        /// The port in the settings; 0 for any port.
+        public let wantedPort: Int?
+        /// This machine's fingerprint, as other LocalSend programs show it: the SHA-256 of its certificate, 64 hex digits.
+        public let fingerprint: String?
+        /// Why LocalSend does not work, or works only in part.
+        public let error: String?
+
+        /// Creates a value from its parts.
+        public init(enabled: Bool, port: Int? = nil, wantedPort: Int? = nil, fingerprint: String? = nil, error: String? = nil) {
+            self.enabled = enabled
+            self.port = port
+            self.wantedPort = wantedPort
+            self.fingerprint = fingerprint
+            self.error = error
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case enabled, port
+            case wantedPort = "wanted_port"
+            case fingerprint, error
         }
     }
 

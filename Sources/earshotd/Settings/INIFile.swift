@@ -55,7 +55,10 @@ struct INIFile: Sendable, Hashable {
                 continue
             }
             guard let equals = text.firstIndex(of: "=") else {
-                throw SettingsError(origin, "neither 'key = value', '[section]' nor a comment: '\(Self.shown(text))'")
+                // Only the first word: a secret may follow it.
+                let word = String(text.prefix { !$0.isBlank })
+                throw SettingsError(
+                    origin, "neither 'key = value', '[section]' nor a comment: '\(Self.shown(word))\(word == text ? "" : " ...")'")
             }
             let key = String(text[..<equals]).trimmingBlanks
             guard !key.isEmpty else { throw SettingsError(origin, "a value without a key; write 'key = value'") }

@@ -6,11 +6,12 @@ internal import Logging
 extension Setting {
     /// The sections of the settings file, in its order.
     static let sections = [
-        "peer", "identity", "discovery", infoSection, "invitations", "groups", "messages", "resources", "control", "log",
+        "peer", "identity", "discovery", infoSection, "invitations", "groups", "messages", "resources", "localsend",
+        "control", "log",
     ]
 
     /// Every setting, in the order of the settings file.
-    static let all = peer + identity + discovery + invitations + groups + messages + resources + control + log
+    static let all = peer + identity + discovery + invitations + groups + messages + resources + localSend + control + log
 
     private static let peer = [
         Setting(
@@ -146,6 +147,34 @@ extension Setting {
             "resources.receive_limit", \.node.receiveLimit, .rate(), default: "0",
             "Maximum rate of all files that are received, in bytes per second, such as 10M; 0 means no limit.",
             details: "The files that are being received share the rate evenly. Messages and streams are not limited."),
+    ]
+
+    private static let localSend = [
+        Setting(
+            "localsend.enabled", \.node.localSend.isEnabled, .boolean(), default: "no", needsRestart: true,
+            "Whether to exchange files and texts with LocalSend devices on the network; see earshot-localsend(7).",
+            details: """
+                If it is yes, this machine announces its name to everyone on the network, and every LocalSend device there can offer files. \
+                A user decides about each offer, unless [invitations] says otherwise. A device's name proves nothing: anyone can choose it. \
+                TCP and UDP port 53317 are opened, and a firewall must let in both.
+                """),
+        Setting(
+            "localsend.port", \.node.localSend.port, .number(0...65535), default: "53317", needsRestart: true,
+            "TCP and UDP port of LocalSend (default: 53317).",
+            details: """
+                Devices with another UDP port do not see this machine. If the TCP port is in use, a free port is used and announced. 0 means \
+                any free TCP port, and UDP port 53317.
+                """),
+        Setting(
+            "localsend.pin", \.node.localSend.pin, .optional(.pin(EarshotLimits.devicePINLength)),
+            "PIN that LocalSend devices must give before they can offer anything, 6 to 64 characters.",
+            details: """
+                Trusted devices need no PIN, and a user still decides about each offer. Use letters and digits, which every sender can \
+                transmit. Every user who may read this file can read the PIN. No program shows it.
+                """),
+        Setting(
+            "localsend.timeout", \.node.localSend.timeout, .duration(.seconds(1)...EarshotLimits.invitationTimeout), default: "5min",
+            "How long an offer from a LocalSend device waits for a user, 1s to 1d."),
     ]
 
     private static let control = [

@@ -25,6 +25,8 @@ struct Setting: Sendable {
     let details: String
     /// The words that the key accepts; empty if it accepts other values.
     let choices: [String]
+    /// Whether the value is a secret, of which only the presence is shown.
+    let isSecret: Bool
     /// The property that stores the value.
     let path: any PartialKeyPath<Settings> & Sendable
     private var properties: [StoredProperty]
@@ -40,6 +42,7 @@ struct Setting: Sendable {
         self.summary = summary
         self.details = details
         self.choices = parser.choices
+        self.isSecret = parser.isSecret
         self.path = path
         self.properties = [StoredProperty(path, parser)]
     }
@@ -56,6 +59,11 @@ struct Setting: Sendable {
     /// Stores a value, or reports why the key does not accept it.
     func read(_ value: SettingValue, into settings: inout Settings) throws(SettingsError) {
         for property in self.properties { try property.read(value, &settings) }
+    }
+
+    /// Returns the value as it is shown: a secret is replaced with a word.
+    func shown(_ value: SettingValue) -> SettingValue {
+        self.isSecret ? SettingValue(text: Self.hidden, origin: value.origin) : value
     }
 
     func isEqual(_ one: Settings, _ other: Settings) -> Bool { self.properties.allSatisfy { $0.isEqual(one, other) } }
@@ -83,6 +91,9 @@ struct Setting: Sendable {
 extension Setting {
     /// The section whose pairs go into the advertisement.
     static let infoSection = "discovery.info"
+
+    /// The word that is shown in place of a secret.
+    static let hidden = "(hidden)"
 
     /// The prefix of the environment's variables, before `SECTION_KEY`.
     static let environmentPrefix = "EARSHOT_"

@@ -6,6 +6,8 @@ internal import EarshotWire
 struct SettingParser<Value>: Sendable {
     /// The words that are accepted; empty if other values are.
     var choices: [String] = []
+    /// Whether the value is never shown.
+    var isSecret = false
     let parse: @Sendable (SettingValue) throws(SettingsError) -> Value
 
     /// `yes` or `no`, or one of systemd's synonyms.
@@ -114,6 +116,16 @@ struct SettingParser<Value>: Sendable {
 
     static func text() -> Self where Value == String { Self { $0.text } }
 
+    /// A PIN. Its text is secret, so that the error does not quote it.
+    static func pin(_ length: ClosedRange<Int>) -> Self where Value == String {
+        Self(isSecret: true) { value throws(SettingsError) in
+            guard length.contains(value.text.count) else {
+                throw SettingsError(value.origin, "a PIN has \(length.lowerBound) to \(length.upperBound) characters")
+            }
+            return value.text
+        }
+    }
+
     /// The address of a peer.
     static func peer() -> Self where Value == ConfiguredPeer {
         Self { value throws(SettingsError) in
@@ -145,7 +157,9 @@ struct SettingParser<Value>: Sendable {
     }
 
     /// A value that can be absent.
-    static func optional<Wrapped>(_ parser: SettingParser<Wrapped>) -> Self where Value == Wrapped? { Self(parse: parser.parse) }
+    static func optional<Wrapped>(_ parser: SettingParser<Wrapped>) -> Self where Value == Wrapped? {
+        Self(isSecret: parser.isSecret, parse: parser.parse)
+    }
 
     /// Parses ASCII digits only: `UInt64.init` would accept a plus sign.
     private static func digits(_ text: Substring) -> UInt64? {

@@ -4,6 +4,7 @@ internal import EarshotSafety
 struct SettingSource: Sendable, Hashable, CustomStringConvertible {
     /// For example `control.group` or `discovery.info.room`.
     let name: String
+    /// The value as it is shown.
     let value: SettingValue
 
     /// `NAME = VALUE (ORIGIN)`, on one line.
@@ -27,7 +28,7 @@ extension SettingLayers {
     /// The values that apply, without the settings that are not set.
     var sources: [SettingSource] {
         let values = self.values
-        let settings = Setting.all.compactMap { setting in values[setting.name].map { SettingSource(name: setting.name, value: $0) } }
+        let settings = Setting.all.compactMap { setting in values[setting.name].map { SettingSource(name: setting.name, value: setting.shown($0)) } }
         let info = self.infoPairs.map { SettingSource(name: "\(Setting.infoSection).\($0.key.escapedForDisplay)", value: $0.value) }
         return settings + info
     }

@@ -12,11 +12,13 @@ extension Check {
         case .rules(let read): rules = read
         }
         let port = facts.daemon.status?.local?.port ?? Self.standardPort
+        let wanted = [(name: "UDP 5353 (mDNS)", packet: Self.mDNS), (name: "TCP \(port)", packet: Self.connection(to: port))]
+            + Self.localSend(facts)
         let filter = PacketFilter(rules: rules)
         let families = Self.families(facts)
         var remarks: [Remark] = []
-        for (name, packet) in [("UDP 5353 (mDNS)", Self.mDNS), ("TCP \(port)", Self.connection)] {
-            let packets = families.map { packet($0.key, port, $0.interfaces) }
+        for (name, packet) in wanted {
+            let packets = families.map { packet($0.key, $0.interfaces) }
             let verdicts = packets.map { filter.verdict(on: $0) }
             // A table that drops both families is one finding.
             let isOfBoth = packets.count > 1 && Set(verdicts).count == 1
@@ -25,7 +27,7 @@ extension Check {
                 if let remark = Self.remark(what, packet, verdict) { remarks.append(remark) }
             }
         }
-        return remarks.isEmpty ? [.ok("UDP 5353 (mDNS) and TCP \(port) are allowed")] : remarks
+        return remarks.isEmpty ? [.ok("\(Words.list(wanted.map(\.name))) are allowed")] : remarks
     }
 
     private typealias Family = PacketFilter.Packet.Family
@@ -40,12 +42,25 @@ extension Check {
         return families.isEmpty ? [(key: .ipv4, interfaces: interfaces.map(\.name))] : families
     }
 
-    private static func mDNS(_ family: Family, _: Int, _ interfaces: [String]) -> PacketFilter.Packet {
+    /// Makes a packet that must arrive, for a family and its interfaces.
+    private typealias MakePacket = (Family, [String]) -> PacketFilter.Packet
+
+    private static func mDNS(_ family: Family, _ interfaces: [String]) -> PacketFilter.Packet {
         .mDNS(over: family, interfaces: interfaces)
     }
 
-    private static func connection(_ family: Family, _ port: Int, _ interfaces: [String]) -> PacketFilter.Packet {
-        .connection(over: family, port: port, interfaces: interfaces)
+    private static func connection(to port: Int) -> MakePacket {
+        { .connection(over: $0, port: port, interfaces: $1) }
+    }
+
+    /// The packets of LocalSend, while it runs.
+    private static func localSend(_ facts: DoctorFacts) -> [(name: String, packet: MakePacket)] {
+        guard let state = facts.daemon.status?.localSend, state.enabled, let port = state.port else { return [] }
+        let datagrams = Self.localSendDatagramPort(state)
+        return [
+            (name: "UDP \(datagrams) (LocalSend)", packet: { .localSend(over: $0, port: datagrams, interfaces: $1) }),
+            (name: "TCP \(port) (LocalSend)", packet: Self.connection(to: port)),
+        ]
     }
 
     private static func remark(_ what: String, _ packet: PacketFilter.Packet, _ verdict: PacketFilter.Verdict) -> Remark? {
@@ -61,7 +76,7 @@ extension Check {
 
     private static func remedy(_ place: PacketFilter.Place, _ transport: String, _ port: Int) -> String {
         if place.table == "firewalld" {
-            let what = transport == "udp" ? "--add-service=mdns" : "--add-port=\(port)/tcp"
+            let what = transport == "udp" && port == 5353 ? "--add-service=mdns" : "--add-port=\(port)/\(transport)"
             return "sudo firewall-cmd --permanent \(what) && sudo firewall-cmd --reload"
         }
         if place.isOfUFW { return "sudo ufw allow \(port)/\(transport)" }

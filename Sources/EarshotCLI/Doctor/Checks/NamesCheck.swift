@@ -20,7 +20,8 @@ extension Check {
                     "advertised as \(instance.escapedForDisplay), because another machine on the network advertises \(name)",
                     next: "give this machine a unique name: set name in [peer]"))
         }
-        let groups = [String: [String]](grouping: peers.map { ($0.name, Words.typed($0)) }).filter {
+        // Anyone can give a LocalSend device any name, and a name never means a device if an Earshot peer has it.
+        let groups = [String: [String]](grouping: peers.filter { $0.kind != .known(.localsend) }.map { ($0.name, Words.typed($0)) }).filter {
             $0.value.count > 1 || $0.key == status.name
         }
         for (shared, ids) in groups.sorted(by: { $0.key < $1.key }) {

@@ -29,6 +29,13 @@ struct PacketFilter: Sendable {
                 destination: family == .ipv4 ? "224.0.0.251" : "ff02::fb", isMulticast: true, interfaces: interfaces)
         }
 
+        /// A LocalSend device's announcement.
+        static func localSend(over family: Family = .ipv4, port: Int, interfaces: [String]) -> Packet {
+            Packet(
+                family: family, transport: "udp", destinationPort: port, sourcePort: nil,
+                destination: family == .ipv4 ? "224.0.0.167" : "ff12::fd3a:e420", isMulticast: true, interfaces: interfaces)
+        }
+
         /// A peer's connection.
         static func connection(over family: Family = .ipv4, port: Int, interfaces: [String]) -> Packet {
             Packet(
