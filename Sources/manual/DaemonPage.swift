@@ -26,7 +26,7 @@ enum DaemonPage {
         for section in article.beforeExamples { page.section(section) }
         page.raw(Self.rest)
         for section in article.examples { page.section(section) }
-        page.raw(".Sh SEE ALSO\n.Xr earshot 1 ,\n.Xr earshotd.conf 5 ,\n.Xr earshot-api 7 ,")
+        page.raw(".Sh SEE ALSO\n.Xr earshot 1 ,\n.Xr earshotd.conf 5 ,\n.Xr earshot-api 7 ,\n.Xr earshot-localsend 7 ,")
         page.raw(".Xr earshot-performance 7 ,\n.Xr earshot-security 7 ,\n.Xr earshot-troubleshooting 7 ,\n.Xr avahi-daemon 8")
     }
 

@@ -37,6 +37,7 @@ enum Page: String, CaseIterable {
     case earshotd = "earshotd.8"
     case settings = "earshotd.conf.5"
     case api = "earshot-api.7"
+    case localSend = "earshot-localsend.7"
     case performance = "earshot-performance.7"
     case security = "earshot-security.7"
     case troubleshooting = "earshot-troubleshooting.7"
@@ -52,7 +53,7 @@ enum Page: String, CaseIterable {
         case .earshotd: DaemonPage.write(try CommandDump(json: input).command, article, to: &page)
         case .settings: SettingsPage.write(SettingsFile(String(decoding: input, as: UTF8.self)), article, to: &page)
         case .api: APIPage.write(try APIDescription(json: input), article, to: &page)
-        case .handlers, .performance, .security, .troubleshooting: for section in article.sections { page.section(section) }
+        case .handlers, .localSend, .performance, .security, .troubleshooting: for section in article.sections { page.section(section) }
         case .browser: return try HTMLPage.text(APIDescription(json: input))
         }
         return page.text

@@ -62,7 +62,7 @@ import Testing
         #expect(
             json
                 == #"{"addresses":["10.0.0.7:47110"],"discovery_info":{"room":"kitchen"},"first_seen":"1970-01-12T13:46:40.000Z","#
-                + #""id":"\#(self.peerID)","last_seen":"1970-01-12T13:46:40.000Z","name":"bob","presence":"nearby","protection":"encrypted","#
+                + #""id":"\#(self.peerID)","kind":"earshot","last_seen":"1970-01-12T13:46:40.000Z","name":"bob","presence":"nearby","protection":"encrypted","#
                 + #""proven":true,"sources":["avahi","store"],"state":"connected","trust":"trusted"}"#)
     }
 

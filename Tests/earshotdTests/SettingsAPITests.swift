@@ -50,12 +50,12 @@ import Testing
         try await APIServer.with { server in
             let api = APICaller(path: server.path)
             #expect(try await Self.setting("localsend.pin", api).value.isEmpty)
-            try Data("[localsend]\nenabled = yes\npin = 9876543\n".utf8).write(to: URL(fileURLWithPath: server.configuration))
+            try Data("[peer]\nname = alice\n[localsend]\nenabled = yes\npin = 9876543\n".utf8).write(to: URL(fileURLWithPath: server.configuration))
             let reload = try await api.call("POST", "/v1/settings/reload")
-            #expect(try reload.json["changed"]?.elements.compactMap(\.string) == ["localsend.enabled", "localsend.pin"])
+            #expect(try reload.json["changed"]?.elements.compactMap(\.string) == ["localsend.enabled", "localsend.pin"], "\(reload.text)")
             let pin = try await Self.setting("localsend.pin", api)
-            #expect(pin.value == "(hidden)" && pin.source == .known(.file) && pin.place == "\(server.configuration):3")
-            #expect(try await Self.setting("localsend.enabled", api).next == "yes")
+            #expect(pin.value == "(hidden)" && pin.source == .known(.file) && pin.place == "\(server.configuration):5")
+            #expect(try await Self.setting("localsend.enabled", api).value == "yes")
             #expect(!(try await api.call("GET", "/v1/settings").text).contains("98765"))
         }
     }

@@ -210,8 +210,8 @@ import Testing
         #expect(changes.changed == keys + ["discovery.info.rack", "discovery.info.room"])
         #expect(
             changes.needsRestart == [
-                "peer.service_type", "peer.port", "identity.certificate", "identity.private_key", "identity.authorities", "control.socket",
-                "control.group",
+                "peer.service_type", "peer.port", "identity.certificate", "identity.private_key", "identity.authorities", "localsend.port",
+                "control.socket", "control.group",
             ])
         #expect(new.changes(from: new) == SettingsChanges(changed: [], needsRestart: []))
         // After the changes that can be applied, only those that need a restart remain.

@@ -151,7 +151,7 @@ extension Setting {
 
     private static let localSend = [
         Setting(
-            "localsend.enabled", \.node.localSend.isEnabled, .boolean(), default: "no", needsRestart: true,
+            "localsend.enabled", \.node.localSend.isEnabled, .boolean(), default: "no",
             "Whether to exchange files and texts with LocalSend devices on the network; see earshot-localsend(7).",
             details: """
                 If it is yes, this machine announces its name to everyone on the network, and every LocalSend device there can offer files. \
