@@ -162,8 +162,8 @@ let package = Package(
         .executableTarget(
             name: "earshotd",
             dependencies: [
-                "Earshot", "EarshotDiscovery", "EarshotCoding", "EarshotClient", "EarshotSafety", "EarshotTree", "EarshotWaiting",
-                "EarshotWire", "CLinux",
+                "Earshot", "EarshotDiscovery", "EarshotLocalSend", "EarshotCoding", "EarshotClient", "EarshotSafety", "EarshotTree",
+                "EarshotWaiting", "EarshotWire", "CLinux",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -74,6 +74,8 @@ package final class LocalSendTransport: DeviceTransport {
         self.parts.withLock { $0 }.map { ($0.certificate.id, $0.certificate.fingerprint) }
     }
 
+    package var fingerprint: String? { self.identity?.fingerprint }
+
     // MARK: Life
 
     package func start(_ requests: any DeviceRequests) async throws -> UInt16 {

@@ -1,6 +1,7 @@
 internal import Earshot
 internal import EarshotClient
 internal import EarshotDiscovery
+internal import EarshotLocalSend
 internal import EarshotSafety
 internal import EarshotWire
 internal import FoundationEssentials
@@ -136,9 +137,20 @@ struct Daemon: Sendable {
         let late = self.lateDirectory(logger)
         if late != nil { configuration.receiveDirectory = nil }
         let node = try await Node(
-            configuration: configuration, discovery: settings.backend.makeDiscovery(logger: Logger(label: "discovery")), logger: logger)
+            configuration: configuration, discovery: settings.backend.makeDiscovery(logger: Logger(label: "discovery")),
+            devices: self.makeDeviceTransport(), logger: logger)
         if let late { await node.awaitReceiveDirectory(late) }
         return node
+    }
+
+    /// Makes the transport of LocalSend, which the node starts once the settings enable LocalSend. Port 0 is any free TCP port: the UDP port
+    /// is the same for all devices.
+    private func makeDeviceTransport() -> LocalSendTransport {
+        let port = self.loaded.settings.node.localSend.port
+        return LocalSendTransport(
+            .init(
+                port: port, multicastPort: port == 0 ? LocalSendTransport.usualPort : port, stateDirectory: self.loaded.stateDirectory),
+            logger: Logger(label: "localsend"))
     }
 
     /// Returns the directory for received files if it is not available yet, for example because its disk is mounted later. The node opens the

@@ -8,7 +8,7 @@ from scene import Failed, until
 
 
 def play(scene):
-    for part in (strangers, talk, files, handlers, streams, comparison, trust, groups, api, python, settings, identity, daemon, other_answers):
+    for part in (strangers, talk, files, handlers, streams, comparison, trust, groups, api, python, settings, devices, identity, daemon, other_answers):
         print(f"{part.__name__.replace('_', ' ')}:")
         part(scene)
 
@@ -356,6 +356,29 @@ def settings(scene):
             raise Failed(f"{command}\nsays {said!r}, not {line!r}")
     # That of another place is not meant.
     scene.run("carol", "earshotd --check-config", says=r"(?m)^/.*/carol/\.config/earshot/earshotd\.conf: not present, using defaults$")
+
+
+def devices(scene):
+    """A phone sends files and a text to carol."""
+    scene.run("carol", "sudo earshot config set localsend.enabled yes", says="set localsend.enabled")
+    port = until("carol listens to devices", lambda: scene.json("carol", "earshot status")["localsend"].get("port"))
+    (scene.home("phone") / "beach.jpg").write_bytes(b"beach" * 100_000)
+    (scene.home("phone") / "dunes.jpg").write_bytes(b"dunes" * 1000)
+    sending = scene.device("send", "127.0.0.1", str(port), "beach.jpg", "dunes.jpg")
+    invited(scene, "carol")
+    scene.run("carol", "earshot invitations", says=r"phone +LS-[A-Z2-7]{9} +incoming +pending .* 2 files, 505.0 kB: beach.jpg \(500.0 kB\)")
+    scene.run("carol", "earshot accept phone", says=r"accepted from phone: 2 files")
+    sending.ends()
+    scene.run("carol", "earshot file get", says="beach.jpg\ndunes.jpg")
+    for name in ("beach.jpg", "dunes.jpg"):
+        if (scene.home("carol") / name).read_bytes() != (scene.home("phone") / name).read_bytes():
+            raise Failed(f"{name} is not what the phone has sent")
+    text = scene.device("send", "127.0.0.1", str(port), "--text", "hello from the phone")
+    invited(scene, "carol")
+    scene.quiet("carol", "earshot accept phone")
+    text.ends()
+    if "phone: hello from the phone" not in scene.quiet("carol", "earshot receive").stdout:
+        raise Failed("the text is not in the inbox")
 
 
 def identity(scene):

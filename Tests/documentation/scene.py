@@ -55,6 +55,7 @@ class Scene:
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="earshot-doc-"))
         self.typed = set()
         self.running = []
+        self.devices = 0
         self.daemons = {}
         self.tools = self.place / "tools"
         self.tools.mkdir()
@@ -142,6 +143,20 @@ class Scene:
         self.running.append(process)
         print(f"  {name}$ {command} &")
         return Begun(process, output, f"{name}$ {command}")
+
+    def device(self, *words):
+        """Starts a LocalSend device named phone, in a directory of its own."""
+        program = pathlib.Path(__file__).resolve().parents[1] / "LAN/localsend_peer"
+        self.devices += 1
+        output = self.place / f"device-{self.devices}"
+        command = ["python3", program, "--identity", self.home("phone") / "identity", "--alias", "phone", *words]
+        with open(output, "wb") as file:
+            process = subprocess.Popen(
+                command, cwd=self.home("phone"), env=self.environment("phone"), stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                start_new_session=True,
+            )
+        self.running.append(process)
+        return Begun(process, output, " ".join(str(word) for word in command))
 
     def at_terminal(self, name, command, question, answer):
         """Types one at a terminal, and answers what it asks there; what it said, once `finish` is called."""

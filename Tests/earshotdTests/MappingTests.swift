@@ -31,6 +31,7 @@ import Testing
         #expect(self.words(Message.Status.self) == self.words(ControlAPI.DeliveryStatus.self))
         #expect(self.words(Resource.Kind.self) == self.words(ControlAPI.Resource.Kind.self))
         #expect(self.words(ByteStream.State.self) == self.words(ControlAPI.Stream.State.self))
+        #expect(self.words(PeerID.Kind.self) == self.words(ControlAPI.Peer.Kind.self))
         #expect(self.words(Resource.State.self) == self.words(ControlAPI.Resource.State.self))
     }
 

@@ -263,7 +263,7 @@ import Testing
         ("[localsend]\nport = 65536", 2, "a whole number from 0 to 65535"),
         ("[localsend]\npin = 12345", 2, "a PIN has 6 to 64 characters"),
         ("[localsend]\npin = \(String(repeating: "x", count: 65))", 2, "a PIN has 6 to 64 characters"),
-        ("[localsend]\ntimeout = 0", 2, "a time from 1s to 1d"), ("[localsend]\ntimeout = 2d", 2, "a time from 1s to 1d"),
+        ("[localsend]\ntimeout = 4s", 2, "a time from 5s to 1d"), ("[localsend]\ntimeout = 25h", 2, "a time from 5s to 1d"),
         ("[localsend]\nname = phone", 2, "unknown key 'name' in [localsend]; there are enabled, port, pin, timeout"),
         ("[control]\nsocket = earshot.sock", 2, "an absolute path"),
         ("[log]\nlevel = loud", 2, "one of trace, debug, info"),

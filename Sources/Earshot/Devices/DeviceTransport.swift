@@ -30,6 +30,8 @@ package protocol DeviceRequests: Sendable {
 package protocol DeviceTransport: Sendable {
     /// Binds the ports and makes or loads the certificate. Returns the TCP port. May be called again after ``run()`` has ended.
     func start(_ requests: any DeviceRequests) async throws -> UInt16
+    /// The fingerprint of the certificate, as devices show it; `nil` before the first start.
+    var fingerprint: String? { get }
     /// Serves until the task is cancelled.
     func run() async
     /// Sends one announcement to the multicast groups on every link.

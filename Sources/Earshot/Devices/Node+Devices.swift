@@ -150,7 +150,9 @@ extension Node: DeviceRequests {
         guard let devices, self.configuration.localSend.isEnabled, self.devicePort == nil else { return }
         do {
             self.devicePort = try await devices.start(self)
+            self.deviceError = nil
         } catch {
+            self.deviceError = (error as? EarshotError)?.message ?? "\(error)"
             self.logger.warning("cannot listen to LocalSend devices", metadata: ["error": "\(error)"])
         }
     }
@@ -176,6 +178,7 @@ extension Node: DeviceRequests {
             self.deviceStopper?.finish()
             self.deviceStopper = nil
             self.devicePort = nil
+            self.deviceError = nil
             return
         }
         self.spawn { [weak self] in

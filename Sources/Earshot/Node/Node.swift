@@ -102,6 +102,8 @@ public actor Node {
     let devices: (any DeviceTransport)?
     /// The port at which LocalSend devices reach this node.
     var devicePort: UInt16?
+    /// Why this node does not listen to LocalSend devices.
+    var deviceError: String?
     /// Ends the running transport.
     var deviceStopper: AsyncStream<Never>.Continuation?
     /// The bodies of devices' uploads, by their calls.

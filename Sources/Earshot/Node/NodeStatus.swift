@@ -21,6 +21,18 @@ public struct NodeStatus: Sendable, Hashable, Codable {
         public let waitingMessages: Int
     }
 
+    /// The state of LocalSend.
+    public struct LocalSend: Sendable, Hashable, Codable {
+        /// The TCP port at which devices reach this node; `nil` while it does not listen.
+        public let port: UInt16?
+        /// The configured port, which differs from ``port`` if it was in use; 0 for any.
+        public let wantedPort: UInt16
+        /// This node's fingerprint, as devices show it: the SHA-256 of its certificate, 64 hex digits.
+        public let fingerprint: String?
+        /// Why the node does not listen.
+        public let error: String?
+    }
+
     /// This node's display name.
     public let name: DisplayName
     /// This node's peer id.
@@ -33,8 +45,8 @@ public struct NodeStatus: Sendable, Hashable, Codable {
     public let addresses: [String]
     /// The TCP port that this node listens on.
     public let port: UInt16
-    /// The TCP port at which LocalSend devices reach this node; `nil` if LocalSend is off, or if no port could be bound.
-    public let localSendPort: UInt16?
+    /// The state of LocalSend; `nil` if it is off.
+    public let localSend: LocalSend?
     /// The configured port, which differs from ``port`` if it was in use; 0 for any.
     public let wantedPort: UInt16
     /// The directory of identity, store and spool; `nil` for an ephemeral node.
@@ -71,7 +83,7 @@ extension NodeStatus {
         self.encryption = try fields.decode(EncryptionPreference.self, forKey: .encryption)
         self.addresses = try fields.decode([String].self, forKey: .addresses)
         self.port = try fields.decode(UInt16.self, forKey: .port)
-        self.localSendPort = try fields.decodeIfPresent(UInt16.self, forKey: .localSendPort)
+        self.localSend = try fields.decodeIfPresent(LocalSend.self, forKey: .localSend)
         self.wantedPort = try fields.decode(UInt16.self, forKey: .wantedPort)
         self.stateDirectory = try fields.decodeIfPresent(String.self, forKey: .stateDirectory)
         self.quota = try fields.decode(UInt64.self, forKey: .quota)
@@ -95,7 +107,7 @@ extension Node {
         return NodeStatus(
             name: self.configuration.displayName, id: self.id, serviceType: self.configuration.serviceType,
             encryption: self.configuration.encryption, addresses: self.transport.ownAddresses(port: self.listeningPort),
-            port: self.listeningPort, localSendPort: self.devicePort, wantedPort: self.configuration.port,
+            port: self.listeningPort, localSend: self.localSend, wantedPort: self.configuration.port,
             stateDirectory: self.configuration.stateDirectory,
             quota: self.configuration.quota, reserve: self.configuration.reserve, sendLimit: self.configuration.sendLimit,
             receiveLimit: self.configuration.receiveLimit, discovery: discovery, instanceName: instanceName,
@@ -104,5 +116,11 @@ extension Node {
                 peers: counts.peers, sessions: counts.sessions, connections: counts.connections,
                 pendingInvitations: counts.pendingInvitations, unreadMessages: self.unreadMessages,
                 transfers: counts.transfers, waitingMessages: self.core.waitingMessages))
+    }
+
+    private var localSend: NodeStatus.LocalSend? {
+        guard self.configuration.localSend.isEnabled, let devices = self.devices else { return nil }
+        return NodeStatus.LocalSend(
+            port: self.devicePort, wantedPort: self.configuration.localSend.port, fingerprint: devices.fingerprint, error: self.deviceError)
     }
 }

@@ -10,6 +10,7 @@ final class PeerTrusts: Sendable {
 
     /// Returns the trust in a peer, waiting for an absent daemon.
     func trust(in peer: PeerID) async throws -> String {
+        guard peer != .unprovenDevice else { return ControlAPI.Trust.unknown.rawValue }
         if let trust = self.known.withLock({ $0[peer] }) { return trust }
         do {
             let trust = try await whileAway { try await self.client.peer(peer).trust.rawValue }

@@ -23,7 +23,7 @@ struct TransferFollower: Sendable {
         } else {
             for id in Set(self.rows.running.filter { $0.state == .offered }.map(\.peerID)) {
                 let peer = try await self.client.peer(id).value
-                self.rows.note(id, isConnected: peer.state == .connected)
+                self.rows.note(id, isConnected: peer.isReachable)
                 if !self.leavesWaiting { Self.sayThatItWaits(self.name, for: peer) }
             }
         }
@@ -34,16 +34,16 @@ struct TransferFollower: Sendable {
         ProgressLine.leave()
     }
 
-    /// Reports at once that a file waits if its receiver is not connected.
+    /// Reports at once that a file waits if its receiver cannot be reached.
     static func sayThatItWaits(_ name: String, for peer: ControlAPI.Peer) {
         guard let words = self.waitingWords(name, for: peer) else { return }
         ProgressLine.leave()
         Standard.note(words)
     }
 
-    /// The sentence, escaped; `nil` for a connected peer.
+    /// The sentence, escaped; `nil` for a peer that can be reached.
     static func waitingWords(_ name: String, for peer: ControlAPI.Peer) -> String? {
-        guard peer.state != .connected else { return nil }
+        guard !peer.isReachable else { return nil }
         let (file, peerName) = (name.escapedForDisplay, peer.name.escapedForDisplay)
         return peer.presence == .nearby ? "\(file) waits for a connection to \(peerName)" : "\(peerName) is away; \(file) waits for it"
     }
@@ -74,7 +74,7 @@ struct TransferFollower: Sendable {
                 guard let changed = event.group, changed.id == group else { continue }
                 self.note(changed)
             } else if let peer = event.peer {
-                self.rows.note(peer.id, isConnected: peer.state == .connected)
+                self.rows.note(peer.id, isConnected: peer.isReachable)
             } else if let session = event.session {
                 for member in session.members { self.rows.note(member.peerID, isConnected: member.state == .connected) }
             } else {
@@ -117,4 +117,9 @@ struct TransferFollower: Sendable {
     }
 
     private func draw() { ProgressLine.draw(name: self.name, self.rows.all) }
+}
+
+extension ControlAPI.Peer {
+    /// Whether the peer can receive an offer now. A LocalSend device has no connection that stays.
+    fileprivate var isReachable: Bool { self.state == .connected || (self.kind == .known(.localsend) && self.presence == .nearby) }
 }

@@ -11,7 +11,7 @@ extension ControlAPI.Peer {
             discoveryInfo: peer.discoveryInfo, sources: peer.sources.map(\.rawValue),
             error: ControlAPI.Failure(code: peer.error?.code, message: peer.error?.message),
             trustSource: peer.trustSource.map { Tolerant($0) }, trustExpiresAt: peer.trustExpiresAt,
-            verified: peer.verified.map { Tolerant($0) }, nameConflict: peer.nameConflict, kind: Tolerant(peer.id.kind),
-            fingerprint: peer.id.fingerprint, firstSeen: peer.firstSeen, lastSeen: peer.lastSeen)
+            verified: peer.verified.map { Tolerant($0) }, nameConflict: peer.nameConflict, kind: Tolerant(peer.kind),
+            fingerprint: peer.fingerprint, firstSeen: peer.firstSeen, lastSeen: peer.lastSeen)
     }
 }

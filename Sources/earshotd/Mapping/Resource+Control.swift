@@ -13,6 +13,7 @@ extension ControlAPI.Resource {
             state: Tolerant(resource.state), digest: resource.digest, path: resource.path,
             error: ControlAPI.Failure(code: resource.error, message: resource.errorMessage), createdAt: resource.createdAt,
             completedAt: resource.completedAt, inSpool: isReceived ? resource.inSpool : nil, queued: resource.queued,
-            group: resource.group.map(ControlAPI.GroupLabel.init), shareID: resource.shareID)
+            group: resource.group.map(ControlAPI.GroupLabel.init), shareID: resource.shareID,
+            folder: resource.folder)
     }
 }

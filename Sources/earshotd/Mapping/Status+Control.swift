@@ -17,7 +17,17 @@ extension ControlAPI.Status {
             local: ControlAPI.Local(
                 instanceName: status.instanceName, port: Int(status.port), wantedPort: Int(status.wantedPort),
                 stateDirectory: status.stateDirectory ?? "", quota: status.quota, reserve: status.reserve,
-                identityCopies: status.identityCopies, sendLimit: status.sendLimit, receiveLimit: status.receiveLimit))
+                identityCopies: status.identityCopies, sendLimit: status.sendLimit, receiveLimit: status.receiveLimit),
+            localSend: ControlAPI.LocalSend(status.localSend))
+    }
+}
+
+extension ControlAPI.LocalSend {
+    /// Creates the API's value of the state of LocalSend; `nil` if it is off.
+    init(_ status: NodeStatus.LocalSend?) {
+        self.init(
+            enabled: status != nil, port: status?.port.map(Int.init), wantedPort: status.map { Int($0.wantedPort) },
+            fingerprint: status?.fingerprint, error: status?.error)
     }
 }
 

@@ -173,8 +173,8 @@ extension Setting {
                 transmit. Every user who may read this file can read the PIN. No program shows it.
                 """),
         Setting(
-            "localsend.timeout", \.node.localSend.timeout, .duration(.seconds(1)...EarshotLimits.invitationTimeout), default: "5min",
-            "How long an offer from a LocalSend device waits for a user, 1s to 1d."),
+            "localsend.timeout", \.node.localSend.timeout, .duration(EarshotLimits.deviceOfferTimes), default: "5min",
+            "How long an offer from a LocalSend device waits for a user, 5s to 1d."),
     ]
 
     private static let control = [
