@@ -2,6 +2,7 @@ import EarshotCore
 import EarshotWire
 import NIOCore
 import NIOEmbedded
+import Synchronization
 import Testing
 
 @testable import Earshot
