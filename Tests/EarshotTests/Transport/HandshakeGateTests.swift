@@ -62,6 +62,31 @@ import Testing
         _ = try other.finish()
     }
 
+    /// Counts the reads that reach the socket.
+    private final class Reads: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+        var count = 0
+        func read(context: ChannelHandlerContext) { self.count += 1 }
+    }
+
+    @Test func theSocketIsNotReadWhileInputWaits() throws {
+        let turns = self.turns
+        let channel = try self.channel(turns)
+        let reads = Reads()
+        try channel.pipeline.syncOperations.addHandler(reads, position: .first)
+        channel.read()
+        #expect(reads.count == 1)
+        turns.take(self.work(0, 50))
+        try channel.writeInbound(ByteBuffer(string: "one"))
+        let before = reads.count
+        channel.read()
+        channel.read()
+        #expect(reads.count == before)
+        self.loop.advanceTime(by: .milliseconds(Int64(50 * EarshotLimits.handshakePause)))
+        #expect(reads.count > before)
+        _ = try? channel.finish()
+    }
+
     @Test func whatWaitsArrivesTogether() throws {
         let turns = self.turns
         let channel = try self.channel(turns)
