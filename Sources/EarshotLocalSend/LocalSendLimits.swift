@@ -16,6 +16,8 @@ enum LocalSendLimits {
     static let bodyBytes = 4 * 1024 * 1024
     /// The bytes of all JSON bodies that are being read or decoded. Decoding takes several times as much.
     static let allBodyBytes = 8 * 1024 * 1024
+    /// The bytes of a JSON body that do not count there, so that large bodies keep no ordinary one out.
+    static let ordinaryBodyBytes = 64 * 1024
     /// The bytes of the id of a file or a session, and of a token. All known implementations use UUIDs.
     static let idBytes = 128
     /// The bytes of a device's model, type and version. Longer texts are cut.
@@ -36,6 +38,8 @@ enum LocalSendLimits {
     static let connections = 32
     /// The number of connections from one IPv4 address or IPv6 /64. The app of LocalSend uploads two files at a time.
     static let connectionsPerAddress = 8
+    /// The time for which a connection stays open after its last answer, so that the sender can read the answer.
+    static let lastAnswerTime: TimeAmount = .seconds(3)
     /// The bytes of an upload that wait for their reader.
     static let waitingBytes = 1024 * 1024
     /// The bytes of one read of an upload's socket.

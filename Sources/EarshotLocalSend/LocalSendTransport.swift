@@ -79,6 +79,8 @@ package final class LocalSendTransport: DeviceTransport {
     // MARK: Life
 
     package func start(_ requests: any DeviceRequests) async throws -> UInt16 {
+        // A former run may still be ending, and holds the port.
+        await self.parts.withLock { $0 }?.server.stop()
         let certificate = try await Self.certificate(self.configuration.stateDirectory)
         let tls = try DeviceTLS(certificate)
         let links = CurrentLinks()
@@ -93,7 +95,7 @@ package final class LocalSendTransport: DeviceTransport {
                 requests.deviceAnnounced(info, from: address, isAnswer: isAnswer)
             }
             let changes = LinkChanges(on: loop, logger: self.logger) { if announcements.join() { requests.deviceLinksChanged() } }
-            await changes.start()
+            changes.start()
             multicast = announcements
             linkChanges = changes
         }

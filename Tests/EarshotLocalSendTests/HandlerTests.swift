@@ -108,7 +108,7 @@ import Testing
         try await channel.writeInbound(HTTPServerRequestPart.body(ByteBuffer(string: "x")))
         var iterator = try #require(passed.all.first).body.makeAsyncIterator()
         await #expect(throws: EarshotError.self) { try await iterator.next() }
-        await channel.testingEventLoop.advanceTime(by: TimeAmount(EarshotLimits.closingTime))
+        await channel.testingEventLoop.advanceTime(by: LocalSendLimits.lastAnswerTime)
         #expect(!channel.isActive)
     }
 }

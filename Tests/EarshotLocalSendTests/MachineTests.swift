@@ -108,6 +108,7 @@ import Testing
         var machine = ExchangeStateMachine()
         #expect(machine.shookHands() == .ready)
         machine.beganBody()
+        machine.endedBody()
         #expect(machine.received(self.head) == .none)
         #expect(machine.received(.body(ByteBuffer(string: "a"))) == .none)
         #expect(machine.received(.body(ByteBuffer(string: "b"))) == .none)
@@ -129,6 +130,21 @@ import Testing
         #expect(machine.ended("x") == .none)
         #expect(machine.parserFailed() == .none)
         #expect(machine.received(.end(nil)) == .none)
+    }
+
+    @Test func `a device can refuse before the request's end, and not confirm`() {
+        for status in [HTTPResponseStatus.ok, .noContent, .forbidden] {
+            var machine = ExchangeStateMachine()
+            #expect(machine.shookHands() == .ready)
+            machine.beganBody()
+            #expect(machine.received(.head(HTTPResponseHead(version: .http1_1, status: status))) == .none)
+            let action = machine.received(.end(nil))
+            if status == .forbidden {
+                #expect(action == .finish(ExchangeAnswer(status: 403, body: ByteBuffer())))
+            } else {
+                #expect(action == .fail(.invalid("the device answered before the request's end")))
+            }
+        }
     }
 
     @Test func `an answer has a limit`() {

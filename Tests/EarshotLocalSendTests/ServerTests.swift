@@ -231,6 +231,35 @@ import Testing
         #expect(inbox.put(piece) == false)
     }
 
+    @Test func `large bodies share 8 MiB, and ordinary ones need none of it`() async throws {
+        let budget = BodyBudget()
+        func collect(_ bytes: Int) async throws -> Int {
+            let inbox = DataInbox(limit: .max)
+            _ = inbox.put(ByteBuffer(repeating: 1, count: bytes))
+            inbox.end(.success(()))
+            return try await budget.collect(RequestBody(inbox: inbox) {}, length: nil) { $0.readableBytes }
+        }
+        // Bodies that have arrived and whose ends are outstanding.
+        let large = LocalSendLimits.bodyBytes
+        var inboxes: [DataInbox] = []
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<2 {
+                let inbox = DataInbox(limit: .max)
+                _ = inbox.put(ByteBuffer(repeating: 1, count: large))
+                inboxes.append(inbox)
+                group.addTask { try await budget.collect(RequestBody(inbox: inbox) {}, length: nil) { $0.readableBytes } }
+            }
+            while budget.charged < 2 * (large - LocalSendLimits.ordinaryBodyBytes) { await Task.yield() }
+            // The two leave room for 128 KiB beyond an ordinary body.
+            let room = LocalSendLimits.allBodyBytes - budget.charged
+            #expect(try await collect(LocalSendLimits.ordinaryBodyBytes + room) == LocalSendLimits.ordinaryBodyBytes + room)
+            await #expect(throws: DeviceRefusal.busy) { try await collect(LocalSendLimits.ordinaryBodyBytes + room + 1) }
+            for inbox in inboxes { inbox.end(.success(())) }
+            for try await count in group { #expect(count == large) }
+        }
+        #expect(budget.charged == 0)
+    }
+
     @Test func `an address has 8 connections`() async throws {
         try await withDevice(TestNode(.init(holdsOffer: true))) { _, node, port in
             var clients: [RawClient] = []

@@ -86,7 +86,8 @@ struct DeviceClient: Sendable {
     ) async -> Result<ExchangeAnswer, DeviceFailure> {
         if let failure = await exchange.ready.value() { return .failure(failure) }
         var head = HTTPRequestHead(version: .http1_1, method: .POST, uri: target)
-        head.headers.add(name: "host", value: address.description)
+        // A zone has a meaning on this machine only (RFC 6874 section 1).
+        head.headers.add(name: "host", value: PeerAddress(host: address.host, zone: nil, port: address.port).description)
         switch content {
         case .empty:
             head.headers.add(name: "content-length", value: "0")

@@ -18,7 +18,6 @@ final class ExchangeHandler: ChannelInboundHandler {
     private let answer: OneShot<Result<ExchangeAnswer, DeviceFailure>>
     private var machine = ExchangeStateMachine()
     private var timer: Scheduled<Void>?
-    private var lastError: (any Error)?
 
     init(proof: DeviceProof, ready: OneShot<DeviceFailure?>, answer: OneShot<Result<ExchangeAnswer, DeviceFailure>>) {
         self.proof = proof
@@ -53,7 +52,7 @@ final class ExchangeHandler: ChannelInboundHandler {
         self.limit(answerTime, context: context)
         context.write(self.wrapOutboundOut(.head(head)), promise: nil)
         if let body {
-            self.machine.beganBody()
+            self.machine.endedBody()
             context.write(self.wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
             context.write(self.wrapOutboundOut(.end(nil)), promise: nil)
         }
@@ -69,7 +68,7 @@ final class ExchangeHandler: ChannelInboundHandler {
 
     /// Ends the request of an upload.
     func sendEnd(context: ChannelHandlerContext) {
-        self.machine.beganBody()
+        self.machine.endedBody()
         self.limit(LocalSendLimits.uploadAnswerTime, context: context)
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
     }

@@ -20,6 +20,8 @@ struct ExchangeStateMachine {
         case open(Receipt)
         /// The body has begun.
         case sending(Receipt)
+        /// The whole request has been sent.
+        case sent(Receipt)
         case over
     }
 
@@ -47,7 +49,7 @@ struct ExchangeStateMachine {
         case .connecting:
             self.state = .open(Receipt())
             return .ready
-        case .open, .sending, .over: return .none
+        case .open, .sending, .sent, .over: return .none
         }
     }
 
@@ -55,28 +57,44 @@ struct ExchangeStateMachine {
     mutating func beganBody() {
         switch self.state {
         case .open(let receipt): self.state = .sending(receipt)
-        case .connecting, .sending, .over: break
+        case .connecting, .sending, .sent, .over: break
+        }
+    }
+
+    /// The last byte of the request has been sent.
+    mutating func endedBody() {
+        switch self.state {
+        case .open(let receipt), .sending(let receipt): self.state = .sent(receipt)
+        case .connecting, .sent, .over: break
         }
     }
 
     /// A part of the answer arrives.
     mutating func received(_ part: HTTPClientResponsePart) -> Action {
-        switch self.state {
-        case .connecting, .over: return .none
+        // Each branch gives up the state first, so that the buffer of the answer's body is changed in place.
+        let before = self.state
+        self.state = .over
+        switch before {
+        case .connecting:
+            self.state = .connecting
+            return .none
+        case .over: return .none
         case .open(var receipt):
-            let action = Self.take(part, &receipt)
-            self.state = action == .none ? .open(receipt) : .over
+            let action = Self.take(part, &receipt, isSent: false)
+            if action == .none { self.state = .open(receipt) }
             return action
         case .sending(var receipt):
-            // The buffer of the body is changed in place.
-            self.state = .over
-            let action = Self.take(part, &receipt)
+            let action = Self.take(part, &receipt, isSent: false)
             if action == .none { self.state = .sending(receipt) }
+            return action
+        case .sent(var receipt):
+            let action = Self.take(part, &receipt, isSent: true)
+            if action == .none { self.state = .sent(receipt) }
             return action
         }
     }
 
-    private static func take(_ part: HTTPClientResponsePart, _ receipt: inout Receipt) -> Action {
+    private static func take(_ part: HTTPClientResponsePart, _ receipt: inout Receipt, isSent: Bool) -> Action {
         switch part {
         case .head(let head):
             receipt.head = head
@@ -91,6 +109,8 @@ struct ExchangeStateMachine {
             guard let head = receipt.head, let status = UInt16(exactly: head.status.code) else {
                 return .fail(.invalid("the answer has no status"))
             }
+            // A device can refuse a request before its end, and not fulfil it.
+            guard isSent || !(200..<300).contains(status) else { return .fail(.invalid("the device answered before the request's end")) }
             return .finish(ExchangeAnswer(status: status, body: receipt.body))
         }
     }
@@ -98,7 +118,7 @@ struct ExchangeStateMachine {
     /// The answer is not HTTP.
     mutating func parserFailed() -> Action {
         switch self.state {
-        case .connecting, .open, .sending:
+        case .connecting, .open, .sending, .sent:
             self.state = .over
             return .fail(.invalid("the answer is not HTTP"))
         case .over: return .none
@@ -110,7 +130,7 @@ struct ExchangeStateMachine {
         defer { self.state = .over }
         switch self.state {
         case .connecting, .open: return .fail(.unreachable(reason))
-        case .sending: return .fail(.lost(reason))
+        case .sending, .sent: return .fail(.lost(reason))
         case .over: return .none
         }
     }

@@ -19,7 +19,6 @@ final class DeviceMulticast: Sendable {
         var channels: [any Channel] = []
         /// The links that are joined, as text.
         var joined: Set<String> = []
-        var isStopped = false
     }
 
     let counts = DatagramCounts()

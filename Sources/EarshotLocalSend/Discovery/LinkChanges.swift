@@ -29,7 +29,7 @@ final class LinkChanges: Sendable {
     }
 
     /// Starts reporting. If the kernel refuses, or has dropped messages, this is repeated later.
-    func start() async {
+    func start() {
         guard !self.state.withLock({ $0.isStopped }) else { return }
         let descriptor = earshot_link_changes()
         guard descriptor >= 0 else {
@@ -38,23 +38,26 @@ final class LinkChanges: Sendable {
             self.restartLater()
             return
         }
-        do {
-            let changed = self.changed
-            let channel = try await NIOPipeBootstrap(group: self.loop)
-                .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(ChangeHandler(changed)) }
-                }
-                .takingOwnershipOfDescriptor(input: descriptor).get()
-            channel.closeFuture.whenComplete { _ in self.restartLater() }
-            let isStopped = self.state.withLock { state in
-                state.channel = channel
-                return state.isStopped
+        let changed = self.changed
+        NIOPipeBootstrap(group: self.loop)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(ChangeHandler(changed)) }
             }
-            if isStopped { channel.close(promise: nil) }
-        } catch {
-            close(descriptor)
-            self.restartLater()
-        }
+            .takingOwnershipOfDescriptor(input: descriptor)
+            .whenComplete { result in
+                switch result {
+                case .success(let channel):
+                    channel.closeFuture.whenComplete { _ in self.restartLater() }
+                    let isStopped = self.state.withLock { state in
+                        state.channel = channel
+                        return state.isStopped
+                    }
+                    if isStopped { channel.close(promise: nil) }
+                case .failure:
+                    close(descriptor)
+                    self.restartLater()
+                }
+            }
     }
 
     func stop() {
@@ -69,7 +72,7 @@ final class LinkChanges: Sendable {
         guard !self.state.withLock({ $0.isStopped }) else { return }
         self.loop.scheduleTask(in: LocalSendLimits.linksRetry) {
             self.changed()
-            self.loop.makeFutureWithTask { await self.start() }.whenComplete { _ in }
+            self.start()
         }
     }
 

@@ -33,9 +33,12 @@ struct RequestBody: AsyncSequence, Sendable {
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body: self) }
 }
 
-/// The memory for JSON bodies of all connections together. Decoding takes several times their size.
+/// The memory for JSON bodies of all connections together, beyond that of ordinary ones. Decoding takes several times their size.
 final class BodyBudget: Sendable {
     private let used = Mutex(0)
+
+    /// The bytes that count now.
+    var charged: Int { self.used.withLock { $0 } }
 
     /// Reads a whole body, whose declared length is `length`, and returns the result of `decode`.
     /// - Throws: `tooLarge` for a body over `LocalSendLimits.bodyBytes`; `busy` if other bodies take the memory; `invalid` if the
@@ -57,9 +60,10 @@ final class BodyBudget: Sendable {
             }
             guard let piece = next else { break }
             guard whole.readableBytes + piece.readableBytes <= LocalSendLimits.bodyBytes else { throw .tooLarge }
-            guard self.take(piece.readableBytes) else { throw .busy }
-            taken += piece.readableBytes
             whole.writeImmutableBuffer(piece)
+            let charge = max(0, whole.readableBytes - LocalSendLimits.ordinaryBodyBytes)
+            guard self.take(charge - taken) else { throw .busy }
+            taken = charge
         }
         return try decode(whole)
     }

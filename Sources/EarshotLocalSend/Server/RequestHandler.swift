@@ -207,6 +207,6 @@ final class RequestHandler: ChannelDuplexHandler {
         // Closing with unread input would reset the connection before the sender has read the answer.
         written.futureResult.whenComplete { _ in channel.close(mode: .output, promise: nil) }
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: written)
-        self.timer = context.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.closingTime)) { channel.closeWithoutGoodbye() }
+        self.timer = context.eventLoop.scheduleTask(in: LocalSendLimits.lastAnswerTime) { channel.closeWithoutGoodbye() }
     }
 }
