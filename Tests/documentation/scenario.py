@@ -379,6 +379,21 @@ def devices(scene):
     text.ends()
     if "phone: hello from the phone" not in scene.quiet("carol", "earshot receive").stdout:
         raise Failed("the text is not in the inbox")
+    receiving = scene.device("serve", "received", "--asking", "required")
+    receiving.says('"port": ')
+    own = scene.home("phone") / "identity"
+    scene.register("carol", port, own / "certificate.pem", own / "key.pem", re.search(r'"port": (\d+)', receiving.said())[1])
+    scene.run("carol", "earshot peers", says="phone +LS-[A-Z2-7]{9} +nearby +localsend +unknown")
+    stranger = scene.quiet("carol", "earshot file send phone beach.jpg")
+    if stranger.returncode != 77 or not re.search("LS-[A-Z2-7]{52}", stranger.stderr):
+        raise Failed(f"a device that is not trusted is sent to by its name: {stranger}")
+    scene.run("carol", "earshot trust phone", says="phone is trusted")
+    scene.run("carol", "earshot file send phone beach.jpg")
+    if (scene.home("phone") / "received/beach.jpg").read_bytes() != (scene.home("carol") / "beach.jpg").read_bytes():
+        raise Failed("the phone has not received the file")
+    scene.run("carol", "earshot send phone 'see you at 5'")
+    receiving.says("see you at 5")
+    receiving.interrupt()
 
 
 def identity(scene):

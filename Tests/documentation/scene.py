@@ -158,6 +158,18 @@ class Scene:
         self.running.append(process)
         return Begun(process, output, " ".join(str(word) for word in command))
 
+    def register(self, name, port, certificate, key, own_port):
+        """Tells a machine of the device named phone, as if it had heard its announcement."""
+        fingerprint = self.quiet(name, f"openssl x509 -in {certificate} -outform DER | sha256sum").stdout.split()[0].upper()
+        device = {
+            "alias": "phone", "version": "2.2", "fingerprint": fingerprint, "port": int(own_port), "protocol": "https", "download": False,
+        }
+        done = self.quiet(
+            name, f"curl -s --fail --insecure --cert {certificate} --key {key} -H 'Content-Type: application/json' "
+            f"-d '{json.dumps(device)}' https://127.0.0.1:{port}/api/localsend/v2/register")
+        if done.returncode != 0:
+            raise Failed(f"the phone cannot register: {done}")
+
     def at_terminal(self, name, command, question, answer):
         """Types one at a terminal, and answers what it asks there; what it said, once `finish` is called."""
         self.typed.add((name, command))
