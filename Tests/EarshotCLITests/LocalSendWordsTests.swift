@@ -66,13 +66,15 @@ import Testing
         #expect(lines[2].contains("nearby    not_connected  unknown") && lines[3] == lines[2])
     }
 
-    @Test(arguments: [
-        (.init(enabled: false), nil), (.init(enabled: true, port: 53317, wantedPort: 53317), "TCP 53317"),
-        (.init(enabled: true, port: 4711, wantedPort: 0), "TCP 4711"),
-        (.init(enabled: true, port: 4711, wantedPort: 53317), "TCP 4711, because 53317 was in use"),
-        (.init(enabled: true, error: "no port"), "does not run: no port"),
-        (.init(enabled: true, port: 53317, wantedPort: 53317, error: "no multicast"), "TCP 53317: no multicast"),
-    ] as [(ControlAPI.LocalSend, String?)]) func theStatusShowsThePort(_ state: ControlAPI.LocalSend, _ words: String?) {
+    @Test(
+        arguments: [
+            (.init(enabled: false), nil), (.init(enabled: true, port: 53317, wantedPort: 53317), "TCP 53317"),
+            (.init(enabled: true, port: 4711, wantedPort: 0), "TCP 4711"),
+            (.init(enabled: true, port: 4711, wantedPort: 53317), "TCP 4711, because 53317 was in use"),
+            (.init(enabled: true, error: "no port"), "does not run: no port"),
+            (.init(enabled: true, port: 53317, wantedPort: 53317, error: "no multicast"), "TCP 53317: no multicast"),
+        ] as [(ControlAPI.LocalSend, String?)]) func theStatusShowsThePort(_ state: ControlAPI.LocalSend, _ words: String?)
+    {
         #expect(Words.localSend(state) == words)
     }
 

@@ -50,7 +50,8 @@ import Testing
         try await APIServer.with { server in
             let api = APICaller(path: server.path)
             #expect(try await Self.setting("localsend.pin", api).value.isEmpty)
-            try Data("[peer]\nname = alice\n[localsend]\nenabled = yes\npin = 9876543\n".utf8).write(to: URL(fileURLWithPath: server.configuration))
+            try Data("[peer]\nname = alice\n[localsend]\nenabled = yes\npin = 9876543\n".utf8).write(
+                to: URL(fileURLWithPath: server.configuration))
             let reload = try await api.call("POST", "/v1/settings/reload")
             #expect(try reload.json["changed"]?.elements.compactMap(\.string) == ["localsend.enabled", "localsend.pin"], "\(reload.text)")
             let pin = try await Self.setting("localsend.pin", api)

@@ -3,7 +3,8 @@ import EarshotClient
 import EarshotSafety
 
 struct AcceptCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "accept", abstract: "Accept a peer's invitation, or the files that a LocalSend device offers.")
+    static let configuration = CommandConfiguration(
+        commandName: "accept", abstract: "Accept a peer's invitation, or the files that a LocalSend device offers.")
 
     @Argument(help: ArgumentHelp("The peer, or the invitation's id.", valueName: "peer|id"), completion: .inviter)
     var invitation: String

@@ -50,7 +50,8 @@ struct Check: Sendable {
     /// All checks, from the command line outwards.
     static let all: [Check] =
         [
-            .socket, .daemon, .settings, .discovery, .avahi, .bus, .names, .groups, .interfaces, .port, .reachability, .localSend, .firewall,
+            .socket, .daemon, .settings, .discovery, .avahi, .bus, .names, .groups, .interfaces, .port, .reachability, .localSend,
+            .firewall,
             .clock, .disk,
         ] + peer
 }

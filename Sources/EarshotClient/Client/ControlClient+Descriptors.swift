@@ -16,7 +16,8 @@ extension ControlClient {
     ///   did not arrive, because a relay forwards the socket.
     public func sendFile(
         _ descriptor: CInt, to recipient: ControlAPI.ResourceRecipient, name: String, digest: ControlAPI.Resource.Digest? = nil,
-        limit: UInt64? = nil, queue: Bool = false, pin: String? = nil, progress: @escaping @Sendable (ControlAPI.Resource) -> Void = { _ in }
+        limit: UInt64? = nil, queue: Bool = false, pin: String? = nil,
+        progress: @escaping @Sendable (ControlAPI.Resource) -> Void = { _ in }
     ) async throws(ControlError) -> ControlAPI.ResourceList {
         let query = [
             recipient.query, ("name", name), ("digest", digest?.rawValue), ("limit", limit.map(String.init)),

@@ -28,7 +28,9 @@ extension SettingLayers {
     /// The values that apply, without the settings that are not set.
     var sources: [SettingSource] {
         let values = self.values
-        let settings = Setting.all.compactMap { setting in values[setting.name].map { SettingSource(name: setting.name, value: setting.shown($0)) } }
+        let settings = Setting.all.compactMap { setting in
+            values[setting.name].map { SettingSource(name: setting.name, value: setting.shown($0)) }
+        }
         let info = self.infoPairs.map { SettingSource(name: "\(Setting.infoSection).\($0.key.escapedForDisplay)", value: $0.value) }
         return settings + info
     }

@@ -181,7 +181,8 @@ struct GeneratedModels: GeneratedValues {
         .init(
             name: try self.displayName(), id: self.peerID(), serviceType: try self.serviceType(),
             encryption: self.word(EncryptionPreference.self), addresses: self.list { $0.text() },
-            port: UInt16(self.number(below: 65_536)), localSend: self.optional { generated in
+            port: UInt16(self.number(below: 65_536)),
+            localSend: self.optional { generated in
                 .init(
                     port: generated.optional { UInt16($0.number(below: 65_536)) }, wantedPort: UInt16(generated.number(below: 65_536)),
                     fingerprint: generated.optional { $0.text() }, error: generated.optional { $0.text() })

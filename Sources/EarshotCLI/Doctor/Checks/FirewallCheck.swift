@@ -12,7 +12,8 @@ extension Check {
         case .rules(let read): rules = read
         }
         let port = facts.daemon.status?.local?.port ?? Self.standardPort
-        let wanted = [(name: "UDP 5353 (mDNS)", packet: Self.mDNS), (name: "TCP \(port)", packet: Self.connection(to: port))]
+        let wanted =
+            [(name: "UDP 5353 (mDNS)", packet: Self.mDNS), (name: "TCP \(port)", packet: Self.connection(to: port))]
             + Self.localSend(facts)
         let filter = PacketFilter(rules: rules)
         let families = Self.families(facts)

@@ -21,7 +21,8 @@ extension Check {
                     next: "give this machine a unique name: set name in [peer]"))
         }
         // Anyone can give a LocalSend device any name, and a name never means a device if an Earshot peer has it.
-        let groups = [String: [String]](grouping: peers.filter { $0.kind != .known(.localsend) }.map { ($0.name, Words.typed($0)) }).filter {
+        let groups = [String: [String]](grouping: peers.filter { $0.kind != .known(.localsend) }.map { ($0.name, Words.typed($0)) }).filter
+        {
             $0.value.count > 1 || $0.key == status.name
         }
         for (shared, ids) in groups.sorted(by: { $0.key < $1.key }) {
