@@ -36,6 +36,12 @@ extension EarshotLimits {
     /// The number of uploads of one file: after the last digest mismatch it is failed.
     package static let deviceUploadAttempts = 3
 
+    // Sending
+    /// The pauses before something is offered again to a device that was busy or could not be reached. The last one repeats.
+    package static let deviceRetryDelays: [Duration] = [.seconds(1), .seconds(2), .seconds(5)]
+    /// The default time for which a message to a device is retried: its user has to accept it.
+    package static let deviceMessageTimeout: Duration = .seconds(300)
+
     // PIN
     /// The number of wrong PINs of one IPv4 address or IPv6 /64, and of all together, within `devicePINPeriod`. After that, senders that
     /// are not trusted are answered 429.
@@ -49,6 +55,10 @@ extension EarshotLimits {
     /// The number of devices that are listed only because they were seen. Devices that this machine has not reached itself are evicted
     /// first: a certificate costs nothing, and an address on a link does.
     package static let seenDevices = 256
+    /// The number of new devices that one address may make known at once by `register`, and the interval between two after that. A machine
+    /// has one certificate.
+    package static let newDevicesPerAddress = 4
+    package static let newDeviceInterval: Duration = .seconds(10)
     /// The lowest port at which this machine registers with a device: the ports below belong to services of the system.
     package static let devicePorts: ClosedRange<UInt16> = 1024 ... .max
     /// The interval between two `register` requests to one address.

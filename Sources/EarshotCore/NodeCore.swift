@@ -130,6 +130,10 @@ package struct NodeCore: Sendable {
         case deviceSilence(PeerID)
         /// The next datagram of an announcement is due.
         case deviceAnnouncement
+        /// Something is offered again to a device.
+        case deviceRetry(PeerID)
+        /// Something waits for a device that is not there.
+        case deviceSearch
     }
 
     /// Creates a core. `random` generates secrets: the system's generator, except in simulations. `hasDiscovery` says whether discovery is
@@ -252,6 +256,8 @@ package struct NodeCore: Sendable {
         case .deviceSession(let session): self.deviceSessionExpired(session)
         case .deviceSilence(let device): self.deviceIsSilent(device)
         case .deviceAnnouncement: self.sendDeviceAnnouncement()
+        case .deviceRetry(let device): self.retryShipment(to: device)
+        case .deviceSearch: self.searchDevices()
         }
     }
 

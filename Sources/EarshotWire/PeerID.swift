@@ -88,6 +88,12 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
         self.init(bytes: bytes, kind: isDevice ? .localsend : .earshot)
     }
 
+    /// Creates the id of an Earshot peer from its text form, in either case; `nil` for that of a device.
+    public init?(earshot description: String) {
+        guard let id = PeerID(description), id.kind == .earshot else { return nil }
+        self = id
+    }
+
     /// 52 characters of upper-case base32, after ``deviceMark`` for a LocalSend device.
     public var description: String {
         guard self != .unprovenDevice else { return Self.unprovenText }

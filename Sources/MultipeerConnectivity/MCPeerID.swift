@@ -85,7 +85,7 @@ open class MCPeerID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
 
     /// Decodes an archived peer; `nil` for any other archive.
     public required init?(coder: NSCoder) {
-        guard let id = coder.decodeObject(of: NSString.self, forKey: Self.idKey).flatMap({ PeerID(String(describing: $0)) }),
+        guard let id = coder.decodeObject(of: NSString.self, forKey: Self.idKey).flatMap({ PeerID(earshot: String(describing: $0)) }),
             let name = coder.decodeObject(of: NSString.self, forKey: Self.nameKey).map({ String(describing: $0) }),
             (try? DisplayName(name)) != nil
         else { return nil }

@@ -55,7 +55,8 @@ extension World {
         self.checkLimits(of: machine, core)
         switch input {
         case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .taken, .read, .call(_, .send), .stream,
-            .callerGone, .transfer, .transfers, .rowsRefused, .call(_, .resource), .call(_, .group), .signed, .checked, .streamsOver, .device,
+            .callerGone, .transfer, .transfers, .rowsRefused, .call(_, .resource), .call(_, .group), .signed, .checked, .streamsOver,
+            .device,
             .call(_, .device):
             break
         case .call, .link, .discovery, .dial, .configuredDial, .committed, .settings, .start, .stop, .stopped:

@@ -123,6 +123,8 @@ extension Node: DeviceRequests {
             let weight = Frame.weight(ofBody: message.body.readableBytes)
             let origin = StoreWork.Delivery.Origin.offer(id, of: message.senderID)
             self.enqueue(.deliver(StoreWork.Delivery(messages: [message], origin: origin, weight: weight)))
+        case .ship(let id, let shipment, let target, let pin): self.ship(id, shipment, to: target, pin: pin, over: devices)
+        case .stopShipment(let id): self.stopShipment(id)
         case .cancel(let session, let target):
             self.spawn { [logger] in
                 do throws(DeviceFailure) {
@@ -139,7 +141,9 @@ extension Node: DeviceRequests {
         case .register(let address): self.input.yield(.core(.device(.reached(address, .failure(.unreachable("LocalSend is off"))))))
         case .reserve(let id, _, _): self.input.yield(.core(.device(.reserved(id, .stopping))))
         case .deliver(let id, _): self.input.yield(.core(.device(.delivered(id, nil))))
-        case .announce, .answerByDatagram, .release, .cancel: break
+        case .ship(let id, _, let target, _):
+            self.input.yield(.core(.device(.shipped(id, target.id, .failed(.unreachable("LocalSend is off"))))))
+        case .announce, .answerByDatagram, .release, .stopShipment, .cancel: break
         }
     }
 

@@ -21,20 +21,20 @@ extension Node {
     @discardableResult
     public func sendResource(
         to peers: [any PeerReference], path: String, name: String? = nil, digest: Resource.Digest = .xxh3, limit: UInt64? = nil,
-        queue: Bool = false
+        queue: Bool = false, pin: String? = nil
     ) async throws(EarshotError) -> [Resource] {
         try await self.sendResource(
-            to: peers.map(\.description), path: path, of: nil, name: name, digest: digest, limit: limit, queue: queue)
+            to: peers.map(\.description), path: path, of: nil, name: name, digest: digest, limit: limit, queue: queue, pin: pin)
     }
 
     /// Sends a path that must lead to the caller's file `file`. The caller may be in another mount namespace.
     package func sendResource(
         to names: [String], path: String, of file: FileStatus.Identity?, name: String?, digest: Resource.Digest, limit: UInt64?,
-        queue: Bool
+        queue: Bool, pin: String? = nil
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(name, 0, limit)
         let peers = try queue ? self.core.recipients(names) : self.recipients(names)
-        return try await self.send(path, of: file, name, to: peers.map { Conversation(with: $0) }, shareID: nil, digest, limit, queue)
+        return try await self.send(path, of: file, name, to: peers.map { Conversation(with: $0) }, shareID: nil, digest, limit, queue, pin)
     }
 
     /// Sends a file or a directory to every other member of a group that is not blocked here, to a few members at a time. The rows share a
@@ -55,12 +55,12 @@ extension Node {
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(name, 0, limit)
         let conversations = try self.core.conversations(inGroup: group)
-        return try await self.send(path, of: file, name, to: conversations, shareID: .random(), digest, limit, queue)
+        return try await self.send(path, of: file, name, to: conversations, shareID: .random(), digest, limit, queue, nil)
     }
 
     private func send(
         _ path: String, of file: FileStatus.Identity?, _ name: String?, to conversations: [Conversation], shareID: ShareID?,
-        _ digest: Resource.Digest, _ limit: UInt64?, _ queue: Bool
+        _ digest: Resource.Digest, _ limit: UInt64?, _ queue: Bool, _ pin: String?
     ) async throws(EarshotError) -> [Resource] {
         if queue || shareID != nil { try self.core.checkQueue(adding: conversations.count) }
         // Opened once for all members, because a walk of a directory may take minutes.
@@ -74,7 +74,7 @@ extension Node {
         let drafts = conversations.map { conversation in
             ResourceDraft(
                 id: .random(), to: conversation, shareID: shareID, name: name ?? opened.name, kind: opened.kind, size: source.size,
-                path: path, source: .path, stamp: source.stamp, digest: digest, isQueued: queue, limit: limit)
+                path: path, source: .path, stamp: source.stamp, digest: digest, isQueued: queue, limit: limit, pin: pin)
         }
         return try await self.send(drafts, opened: source)
     }
@@ -108,14 +108,14 @@ extension Node {
     /// Sends a file with these attributes while its body is read.
     package func sendResource<Body: AsyncSequence & Sendable>(
         to names: [String], name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, limit: UInt64?,
-        attributes: FileAttributes?, body: Body
+        attributes: FileAttributes?, pin: String? = nil, body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try Self.check(name, size, limit)
         guard !self.core.areStreamsOver else { throw Self.stopping }
         let peer = try self.only(try self.recipients(names))
         let draft = ResourceDraft(
             id: .random(), to: Conversation(with: peer), name: name, kind: kind, size: size, source: .body, digest: digest,
-            attributes: attributes, limit: limit)
+            attributes: attributes, limit: limit, pin: pin)
         let source = try BodySource(size: size, digest: digest == .sha256 ? .sha256 : .xxh3)
         self.openedSources[draft.id] = OpenedContent(.body(source))
         return [try await self.sendOfCaller(draft) { ended in await Self.forward(ThrowingBytes(body), to: source.feed, until: ended) }]
@@ -127,7 +127,7 @@ extension Node {
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `invalid-source` if it is not a regular file that is open for reading;
     ///   `name-rejected`; the error that ended the transfer.
     package func sendResource(
-        to names: [String], file: HeldFile, as id: ResourceID, digest: Resource.Digest, limit: UInt64?,
+        to names: [String], file: HeldFile, as id: ResourceID, digest: Resource.Digest, limit: UInt64?, pin: String? = nil,
         began: @Sendable (Resource) async -> Void
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(file.name, 0, limit)
@@ -136,7 +136,7 @@ extension Node {
         let source = try await SourceOpening.open(.file(file)).source
         let draft = ResourceDraft(
             id: id, to: Conversation(with: peer), name: file.name, kind: .file, size: source.size, source: .held, stamp: source.stamp,
-            digest: digest, limit: limit)
+            digest: digest, limit: limit, pin: pin)
         self.openedSources[id] = OpenedContent(.source(source))
         self.heldFiles[id] = file
         defer {

@@ -21,10 +21,11 @@ extension Node {
     @discardableResult
     public func send(
         to recipients: Message.Recipients, contentType: String, body: ByteBuffer, mode: Message.Mode = .reliable, id: MessageID? = nil,
-        queue: Bool = false, timeout: Duration? = nil, inReplyTo: MessageID? = nil
+        queue: Bool = false, timeout: Duration? = nil, inReplyTo: MessageID? = nil, pin: String? = nil
     ) async throws(EarshotError) -> SentMessage {
-        let draft = MessageDraft(
+        var draft = MessageDraft(
             to: recipients, contentType: contentType, body: body, mode: mode, id: id, queue: queue, timeout: timeout, inReplyTo: inReplyTo)
+        draft.pin = pin
         let batch = self.submit([draft])
         let outcomes = await withTaskCancellationHandler {
             await batch.outcomes()

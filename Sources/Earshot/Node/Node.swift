@@ -110,6 +110,8 @@ public actor Node {
     var deviceBodies: [CallID: BodyFeed] = [:]
     /// This machine's links, read a moment ago.
     var deviceLinks: (links: LocalLinks, at: MonotonicInstant)?
+    /// Stops the attempts to send something to a device.
+    var shipmentStoppers: [ShipmentID: AsyncStream<Never>.Continuation] = [:]
     nonisolated let deviceDatagrams = DeviceDatagrams()
 
     /// The totals of this run.

@@ -13,6 +13,9 @@ package final class TreeSource: ResourceSource {
     /// The identity of the directory on its file system.
     let identity: FileStatus.Identity
 
+    /// The entries of the directory.
+    let manifest: TreeManifest
+
     /// The readers: one for a thread that sends and one for a thread that hashes.
     private let first: Exclusive<TreeReader>
     private let second: Exclusive<TreeReader>
@@ -27,6 +30,7 @@ package final class TreeSource: ResourceSource {
             let directory = try SafeDirectory(path: path)
             self.identity = try directory.status().identity
             let scan = try TreeScanner.scan(directory)
+            self.manifest = scan.manifest
             self.size = scan.manifest.size
             // The manifest contains the sizes and times of all files.
             let hash = try XXH3()

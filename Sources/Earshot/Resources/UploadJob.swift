@@ -82,7 +82,7 @@ struct UploadJob: Sendable {
         return true
     }
 
-    private func content(_ opened: OpenedContent.Content?) async throws(EarshotError) -> any OutgoingContent {
+    func content(_ opened: OpenedContent.Content?) async throws(EarshotError) -> any OutgoingContent {
         switch opened {
         case .source(let source)?: return try SourceContent(source)
         case .body(let body)?: return body

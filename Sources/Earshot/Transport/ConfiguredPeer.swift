@@ -9,7 +9,7 @@ extension ConfiguredPeer {
         var rest = text[...]
         var peer: PeerID?
         if let at = rest.firstIndex(of: "@") {
-            guard let id = PeerID(String(rest[..<at])) else {
+            guard let id = PeerID(earshot: String(rest[..<at])) else {
                 throw Self.error(text, "what stands before @ is a peer id of \(PeerID.textLength) characters")
             }
             peer = id

@@ -28,6 +28,8 @@ package enum DeviceEvent: Sendable, Equatable {
     case delivered(InvitationID, DeliveryOutcome?)
     /// A user looks at the peers, or sends something to a device.
     case wanted
+    /// A report about an attempt to send something to a device.
+    case shipped(ShipmentID, PeerID, ShipmentReport)
     /// The addresses of this machine have changed.
     case linksChanged
 }
@@ -57,6 +59,10 @@ package enum DeviceEffect: Sendable, Equatable {
     case release([ResourceID])
     /// Deliver a text to the inbox, and report the outcome.
     case deliver(InvitationID, InboxMessage)
+    /// Offer something to a device and upload it, and report the course of that.
+    case ship(ShipmentID, DeviceShipment, DeviceTarget, pin: String?)
+    /// Stop an attempt. Its connection is closed.
+    case stopShipment(ShipmentID)
     /// Tell a device that its session has ended here.
     case cancel(session: String, DeviceTarget)
 }

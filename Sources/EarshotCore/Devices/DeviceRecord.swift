@@ -66,6 +66,12 @@ struct DeviceRecord: Sendable {
         self.lastHeard = now.monotonic
     }
 
+    /// Updates the stored row of a device that has shown its certificate or has another name. Returns `false` if nothing changes.
+    mutating func noteOnDisk() -> Bool {
+        let isNamed = self.standing.noteName(self.ownName)
+        return self.standing.noteProven() || isNamed
+    }
+
     mutating func lost() {
         self.isNearby = false
         self.isReached = false

@@ -16,6 +16,8 @@ struct DeviceTable: Sendable {
     var pins = WrongPINs()
     var registers = RegisterLimit()
     var announcements = AnnouncementState()
+    /// The messages and resources for devices.
+    var shipments = DeviceShipments()
 
     // MARK: Devices
 

@@ -24,8 +24,9 @@ extension NodeCore {
         self.transfers.put(record)
         self.keepTransfer(record, isNew: true)
         self.publish(.resourceOffered(row))
-        self.limit(row.id, to: .movement(beyond: 0))
         self.emit(.transfer(row.id, .receiveBody(row, self.share(of: row.peerID), record.attributes, call)))
+        // Only now, because the limit gives the mover its rate.
+        self.limit(row.id, to: .movement(beyond: 0))
     }
 
     /// Records that bytes of an upload have come.
@@ -97,11 +98,13 @@ extension NodeCore {
 
     /// Handles a device's cancellation: of its pending offer, or of a session.
     mutating func deviceCancels(_ session: String?, _ sender: DeviceSender) {
-        if let id = session.flatMap({ SessionID($0) }) {
-            guard self.devices.sessions[id]?.sender.isSame(as: sender) == true else { return }
+        if let session {
+            guard let id = SessionID(session), self.devices.sessions[id]?.sender.isSame(as: sender) == true else {
+                return self.cancelShipment(session, by: sender)
+            }
             return self.endDeviceSession(id, EarshotError(.cancelled, "its sender cancelled it"))
         }
-        guard session == nil, let (id, offer) = self.devices.offers.elements.last(where: { $0.value.sender.isSame(as: sender) }) else {
+        guard let (id, offer) = self.devices.offers.elements.last(where: { $0.value.sender.isSame(as: sender) }) else {
             return
         }
         if case .delivering = offer.stage { return }

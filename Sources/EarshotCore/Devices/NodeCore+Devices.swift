@@ -14,6 +14,7 @@ extension NodeCore {
         case .wanted:
             guard self.settings.devices.isOn, !self.isStopping else { return }
             if let delay = self.devices.announcements.beginWanted(at: self.now.monotonic) { self.set(.deviceAnnouncement, after: delay) }
+        case .shipped(let id, let device, let report): self.shipmentReported(id, of: device, report)
         case .linksChanged: self.announceToDevices()
         }
     }
@@ -43,6 +44,8 @@ extension NodeCore {
 
     private mutating func deviceRegistered(_ info: DeviceInfo, by sender: DeviceSender) {
         guard self.settings.devices.isOn, let id = sender.id, info.isOf(id) else { return }
+        // New certificates cost nothing, and each causes events.
+        guard self.devices[id] != nil || self.devices.registers.admitNewcomer(sender.address, at: self.now.monotonic) else { return }
         self.deviceHeard(id, info, at: sender.address)
     }
 
@@ -72,8 +75,10 @@ extension NodeCore {
         let place = info.isEncrypted ? info.port.map { PeerAddress(host: address.host, zone: address.zone, port: $0) } : nil
         let now = self.now
         self.devices[id]?.heard(info, at: place, isReached: isReached, now)
+        if self.devices[id]?.noteOnDisk() == true { self.keepPeer(id) }
         self.set(.deviceSilence(id), after: EarshotLimits.deviceSilence)
         self.publishDevice(id)
+        self.startShipment(to: id)
     }
 
     // MARK: Silence
@@ -97,7 +102,7 @@ extension NodeCore {
         }
     }
 
-    private mutating func deviceLost(_ id: PeerID) {
+    mutating func deviceLost(_ id: PeerID) {
         self.deadlines.cancel(.deviceSilence(id))
         self.devices[id]?.lost()
         self.publishDevice(id)
@@ -230,6 +235,7 @@ extension NodeCore {
         case .blocked:
             self.declineOffers(of: id)
             self.endDeviceSessions(of: id)
+            self.failShipments(to: id, .blocked(stored.name))
         case .unknown: break
         }
         self.publishDevice(id)

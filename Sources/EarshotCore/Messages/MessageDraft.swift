@@ -19,6 +19,8 @@ public struct MessageDraft: Sendable, Hashable {
     public var timeout: Duration?
     /// The message to which this one replies. A peer of an earlier release gets the message without it.
     public var inReplyTo: MessageID?
+    /// The PIN that a LocalSend device asks for.
+    public var pin: String?
     /// The digest that distinguishes the message from others with its id if its body is not in memory. Required for a queued message, and
     /// for a message that may be the same as a queued one.
     package var fingerprint: [UInt8] = []

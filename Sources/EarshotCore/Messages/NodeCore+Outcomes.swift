@@ -122,6 +122,11 @@ extension NodeCore {
         let (due, next) = self.outgoing.due(at: self.now.monotonic)
         for message in due {
             for recipient in message.recipients where !recipient.status.isFinal {
+                if recipient.peerID.kind == .localsend {
+                    let isUnderWay = self.cargoDone(.message(message.id), of: recipient.peerID)
+                    self.expire(message.id, at: recipient.peerID, mayHaveArrived: isUnderWay)
+                    continue
+                }
                 let conversation = Conversation(with: recipient.peerID, in: message.group)
                 let mayHaveArrived = self.traffic[conversation]?.outbox.mayHaveArrived(message.id)
                 _ = self.traffic[conversation]?.outbox.remove(message.id)
@@ -136,7 +141,7 @@ extension NodeCore {
 
     /// Expires a message at one recipient. The recipient can have received it only if it was given to a connection.
     mutating func expire(_ id: MessageID, at peer: PeerID, mayHaveArrived: Bool) {
-        let name = self.facts(of: peer)?.name ?? "the peer"
+        let name = peer.kind == .localsend ? self.shown(peer).name : self.facts(of: peer)?.name ?? "the peer"
         let isAsked = self.isJoining(peer) && self.records[peer]?.connection != nil
         let unanswered = isAsked ? "; \(name) has not answered the invitation yet" : ""
         let reason = self.failure(of: peer).map { "; \($0.message)" } ?? unanswered
@@ -163,6 +168,10 @@ extension NodeCore {
             message.requeue()
             for id in self.outgoing.insert(message) { self.keep([.remove(id)]) }
             for recipient in message.recipients where recipient.status == .queued {
+                if recipient.peerID.kind == .localsend {
+                    self.devices.shipments.append(.message(row.id), to: recipient.peerID)
+                    continue
+                }
                 let conversation = Conversation(with: recipient.peerID, in: row.group)
                 if let error = self.reasonNotToSend(in: conversation) {
                     self.settle(row.id, recipient.peerID, .failed, error)

@@ -40,6 +40,7 @@ extension NodeCore {
             let id = draft.id ?? self.messageIDs.next(at: burst.now.wall, using: &self.random)
             burst.mayHaveArrived = []
             if draft.id != nil, try self.isKnown(id, draft, place, &burst) { return nil }
+            if let pin = draft.pin { self.devices.shipments.give(pin, for: .message(id)) }
             if draft.mode == .unreliable {
                 return .success(self.sendUnreliable(id, draft, &burst))
             } else if draft.queue {
@@ -133,6 +134,10 @@ extension NodeCore {
     /// Returns the peer with this name, if messages to it are allowed: a peer with a session, or a trusted peer.
     func recipient(_ name: String) throws(EarshotError) -> PeerID {
         let id = try self.resolve(name)
+        if id.kind == .localsend {
+            try self.checkDevice(id, named: name)
+            return id
+        }
         guard let facts = self.facts(of: id) else { throw .unseen(id) }
         guard facts.trust != .blocked else { throw .blocked(facts.name) }
         guard facts.session != nil || facts.trust == .trusted else {
@@ -198,7 +203,9 @@ extension NodeCore {
             if self.settings.sessionsEndWithPrograms { throw .withoutSession(burst.addressed.map(\.description).joined(separator: ", ")) }
             for peer in burst.addressed { self.inviteUnlessUnderWay(peer) }
         }
-        let deadline = burst.now.monotonic + (draft.timeout ?? EarshotLimits.messageTimeout)
+        let isToDevice = burst.addressed.contains { $0.kind == .localsend }
+        let usual = isToDevice ? EarshotLimits.deviceMessageTimeout : EarshotLimits.messageTimeout
+        let deadline = burst.now.monotonic + (draft.timeout ?? usual)
         let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: draft.body, fingerprint: [], mode: .reliable,
             isQueued: false, sent: burst.now.wall, deadline: deadline, recipients: burst.queued, group: burst.group,
@@ -330,6 +337,7 @@ extension NodeCore {
     /// Appends a message to the pending ones of a recipient, which are sent when the burst ends.
     private mutating func append(_ message: OutgoingMessage, body: ByteBuffer, on index: Int, _ burst: inout SendingBurst) {
         let recipient = burst.all[index]
+        if recipient.peer.kind == .localsend { return self.ship(.message(message.id), to: recipient.peer) }
         if let group = message.group, !self.isFellowMember(recipient.peer, in: group) {
             return self.settle(message.id, recipient.peer, .failed, .notMember(recipient.name))
         }

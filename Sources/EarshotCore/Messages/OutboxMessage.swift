@@ -75,10 +75,13 @@ extension NodeCore {
 
     private mutating func takeBack(_ message: OutgoingMessage, from recipient: Message.Recipient) {
         let conversation = Conversation(with: recipient.peerID, in: message.group)
+        let isToDevice = recipient.peerID.kind == .localsend
         let mayHaveArrived =
-            self.traffic[conversation]?.outbox.mayHaveArrived(message.id) ?? message.mayHaveArrived.contains(recipient.peerID)
+            isToDevice
+            ? self.cargoDone(.message(message.id), of: recipient.peerID)
+            : self.traffic[conversation]?.outbox.mayHaveArrived(message.id) ?? message.mayHaveArrived.contains(recipient.peerID)
         _ = self.traffic[conversation]?.outbox.remove(message.id)
-        let name = self.facts(of: recipient.peerID)?.name ?? "the peer"
+        let name = isToDevice ? self.shown(recipient.peerID).name : self.facts(of: recipient.peerID)?.name ?? "the peer"
         if mayHaveArrived {
             let words = "cancelled after it was sent; \(name) may or may not have it"
             self.settle(message.id, recipient.peerID, .unconfirmed, EarshotError(.unconfirmed, words))

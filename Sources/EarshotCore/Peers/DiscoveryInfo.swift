@@ -53,7 +53,7 @@ package enum DiscoveryInfo {
                 pairs[pair.key] = pairs[pair.key] ?? value
             }
         }
-        guard let id = own["id"].flatMap({ PeerID($0) }) else { return nil }
+        guard let id = own["id"].flatMap({ PeerID(earshot: $0) }) else { return nil }
         let name = own["name"].flatMap { try? DisplayName($0) } ?? (try? DisplayName(instanceName))
         return (id, name?.description ?? id.description, pairs)
     }

@@ -19,7 +19,11 @@ extension NodeCore {
     mutating func stopTransfers() {
         for id in self.transfers.ids(.open) {
             guard let transfer = self.transfers[id] else { continue }
-            if transfer.stored?.isResumable == true, !transfer.row.isFromDevice {
+            if transfer.row.direction == .outgoing, transfer.row.peerID.kind == .localsend {
+                // Nothing resumes at a device. A queued resource of which it has no byte is offered again after the next start.
+                let isWaiting = transfer.stored?.isQueued == true && transfer.row.state == .offered
+                if !isWaiting { self.interruptTransfer(id, .cancelled, "this side was stopped") }
+            } else if transfer.stored?.isResumable == true, !transfer.row.isFromDevice {
                 self.pauseTransfer(id)
             } else {
                 self.interruptTransfer(id, .cancelled, "this side was stopped", isUntold: transfer.isOffered)
@@ -95,6 +99,7 @@ extension NodeCore {
     }
 
     private mutating func takeUp(_ transfer: inout TransferRecord, held: UInt64?) {
+        if transfer.peerID.kind == .localsend { return self.takeUpDevice(&transfer) }
         let peer = self.records[transfer.peerID]
         let mayGoOn = self.mayGoOn(transfer.conversation)
         let isAwaited = transfer.row.group == nil && transfer.stored?.isQueued == true && peer?.trust == .trusted
@@ -108,6 +113,21 @@ extension NodeCore {
         self.emit(.keepTransfers([.put(transfer.row, isNew: false)] + (isUntold ? [] : [.removeTransfer(transfer.row.id)])))
     }
 
+    /// Takes up a transfer with a device: only a queued one that has not begun goes on.
+    private mutating func takeUpDevice(_ transfer: inout TransferRecord) {
+        guard transfer.row.direction == .outgoing, transfer.stored?.isQueued == true else {
+            return self.failLoaded(&transfer, EarshotError(.notConnected, "this side was restarted meanwhile; send it again"))
+        }
+        guard transfer.row.state != .offered else { return }
+        let words = "this side was restarted while it was sent; \(transfer.row.peerName) may or may not have it"
+        self.failLoaded(&transfer, EarshotError(.unconfirmed, words))
+    }
+
+    private mutating func failLoaded(_ transfer: inout TransferRecord, _ error: EarshotError) {
+        transfer.end(.failed, error, at: self.now.wall, isUntold: false)
+        self.emit(.keepTransfers([.put(transfer.row, isNew: false), .removeTransfer(transfer.row.id)]))
+    }
+
     /// Sets the limits of loaded transfers, and publishes content that was not put in its place. Runs once the node works.
     mutating func beginTransfers() {
         for id in self.transfers.ids(.open) {
@@ -115,6 +135,7 @@ extension NodeCore {
             let isUndecided = transfer.row.direction == .incoming && !transfer.isTaken
             let isNew = transfer.row.state == .offered && transfer.stored?.isQueued != true
             self.limit(id, to: isUndecided ? .decision : isNew ? .reach : .absence)
+            if transfer.peerID.kind == .localsend { self.ship(.resource(id), to: transfer.peerID) }
         }
         // Until then they can be neither fetched nor deleted.
         let left = self.settings.putsInPlace ? self.transfers.all.map(\.row).filter(\.isLeft) : []

@@ -17,6 +17,10 @@ extension NodeCore {
         self.emit(.keepTransfers([.put(row, isNew: false)] + (isUntold ? [] : [.removeTransfer(id)])))
         self.publish(.resourceFinished(row))
         if row.isFromDevice { self.deviceUploadEnded(row) }
+        if row.direction == .outgoing, row.peerID.kind == .localsend {
+            self.transfers.change(id) { $0.moverStopped() }
+            self.cargoDone(.resource(id), of: row.peerID)
+        }
         if let caller = before.caller {
             let isOver = row.direction == .incoming
             self.answer(caller, isOver ? .failure(error ?? .transferOver) : .resource(row))

@@ -17,7 +17,8 @@ extension NodeCore {
     /// Sends resources. Queued ones are on disk before they begin, all of them or none.
     mutating func send(_ drafts: [ResourceDraft], _ call: CallID) {
         guard !self.isStopping else { return self.answer(call, .failure(.stopping)) }
-        let records = drafts.map { self.record($0) }
+        var records: [TransferRecord] = []
+        for draft in drafts { records.append(self.record(draft)) }
         guard drafts.contains(where: \.isQueued) else {
             for record in records { self.keepTransfer(record, isNew: true) }
             return self.answer(call, .resources(records.map { self.beginUpload($0) }))
@@ -33,10 +34,11 @@ extension NodeCore {
         _ = self.beginUpload(record)
     }
 
-    private func record(_ draft: ResourceDraft, for caller: CallID? = nil) -> TransferRecord {
+    private mutating func record(_ draft: ResourceDraft, for caller: CallID? = nil) -> TransferRecord {
         let peer = draft.conversation.peer
+        if let pin = draft.pin { self.devices.shipments.give(pin, for: .resource(draft.id)) }
         let row = Resource(
-            id: draft.id, direction: .outgoing, peerID: peer, peerName: self.records[peer]?.name ?? peer.description,
+            id: draft.id, direction: .outgoing, peerID: peer, peerName: peer.kind == .localsend ? self.shown(peer).name : self.records[peer]?.name ?? peer.description,
             group: draft.conversation.group.map(self.label), shareID: draft.shareID, name: draft.name, kind: draft.kind, size: draft.size,
             state: .offered, path: draft.path, created: self.now.wall)
         let patience = draft.isQueued ? self.settings.outboxAge : EarshotLimits.resourceResumeTime
@@ -55,6 +57,7 @@ extension NodeCore {
     mutating func beginUpload(_ record: TransferRecord) -> Resource {
         let (id, peer) = (record.row.id, record.row.peerID)
         let isQueued = record.stored?.isQueued == true
+        if peer.kind == .localsend { return self.shipResource(record) }
         self.transfers.put(record)
         let conversation = record.conversation
         let isToGroup = conversation.group != nil

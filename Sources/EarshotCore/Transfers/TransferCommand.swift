@@ -37,12 +37,15 @@ package struct ResourceDraft: Sendable, Hashable {
     package let attributes: FileAttributes?
     /// The most bytes per second; `nil` for no limit.
     package let limit: UInt64?
+    /// The PIN that a LocalSend device asks for.
+    package var pin: String?
 
     package init(
         id: ResourceID, to conversation: Conversation, shareID: ShareID? = nil, name: String, kind: Resource.Kind, size: UInt64,
         path: String? = nil, source: StoredTransfer.Source, stamp: String = "", digest: Resource.Digest = .xxh3, isQueued: Bool = false,
-        attributes: FileAttributes? = nil, limit: UInt64? = nil
+        attributes: FileAttributes? = nil, limit: UInt64? = nil, pin: String? = nil
     ) {
+        self.pin = pin
         self.id = id
         self.conversation = conversation
         self.shareID = shareID

@@ -109,7 +109,7 @@ struct TransferRecord: Sendable {
     var conversation: Conversation { Conversation(with: self.row.peerID, in: self.row.group?.id) }
 
     /// Whether it is neither over nor interrupted.
-    var isMoving: Bool { self.isOpen && (self.link != nil || self.row.isFromDevice && self.hasMover) }
+    var isMoving: Bool { self.isOpen && (self.link != nil || self.row.peerID.kind == .localsend && self.hasMover) }
 
     /// Whether an incoming transfer was accepted, by a user or by the policy.
     var isTaken: Bool { self.stored?.isTaken ?? false }
@@ -133,7 +133,7 @@ struct TransferRecord: Sendable {
     func shown(at now: MonotonicInstant) -> Resource {
         guard self.isOpen else { return self.row }
         var row = self.row
-        row.queued = row.direction == .outgoing && row.state == .offered && self.link == nil ? true : nil
+        row.queued = row.direction == .outgoing && row.state == .offered && !self.isMoving ? true : nil
         row.bytesPerSecond = !self.isMoving ? 0 : self.meter.bytesPerSecond(at: now)
         return row
     }

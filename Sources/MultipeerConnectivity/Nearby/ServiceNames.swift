@@ -54,7 +54,7 @@ enum ServiceNames {
                 if info[name] == nil { info[name] = value }
             }
         }
-        guard let id = own["id"].flatMap({ PeerID($0) }) else { return nil }
+        guard let id = own["id"].flatMap({ PeerID(earshot: $0) }) else { return nil }
         let name = own["name"].flatMap { try? DisplayName($0) }?.description ?? id.description
         return (id, name, info)
     }

@@ -163,7 +163,7 @@ import Testing
         var bob = CoreBench.forDevices()
         for number in 0..<128 {
             bob.advance(.nanoseconds(1))
-            bob.register(UInt8(number))
+            bob.register(UInt8(number), at: "10.77.2.\(number)")
         }
         for number in 128...255 {
             let place = PeerAddress(host: "10.77.1.\(number)", zone: nil, port: 53317)
@@ -178,6 +178,34 @@ import Testing
         #expect(throws: EarshotError.self) { try bob.peer(deviceID(0)) }
         #expect(try bob.peer(extra).presence == .nearby)
         #expect(try bob.peer(deviceID(1)).presence == .nearby)
+    }
+
+    @Test func anAddressMakesFourDevicesKnownAndThenOneInTenSeconds() {
+        var bob = CoreBench.forDevices()
+        for number in 1...5 { bob.register(UInt8(number)) }
+        #expect(bob.core.peers.count == 4)
+        bob.advance(.seconds(10))
+        bob.register(6)
+        bob.register(7)
+        #expect(bob.core.peers.count == 5)
+        // Known devices and other addresses are not affected.
+        bob.register(1, named: "other")
+        bob.register(8, at: "10.77.0.3")
+        #expect(bob.core.peers.count == 6 && bob.core.peers.contains { $0.name == "other" })
+    }
+
+    @Test func aDevicesNewNameIsWritten() throws {
+        var bob = CoreBench.forDevices()
+        bob.call(.setTrust(.trusted, self.phone.description, until: nil))
+        #expect(bob.peersOnDisk[self.phone]?.isProven == false)
+        bob.register(1)
+        #expect(bob.peersOnDisk[self.phone]?.name == "Pixel" && bob.peersOnDisk[self.phone]?.isProven == true)
+    }
+
+    @Test func anAdvertisementNamesNoDevice() throws {
+        var bob = CoreBench.forDevices()
+        try bob.see(self.phone)
+        #expect(bob.core.peers.isEmpty)
     }
 
     // MARK: Names

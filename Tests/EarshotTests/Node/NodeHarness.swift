@@ -47,7 +47,7 @@ final class TestNode: Sendable {
     /// Creates a node. `awaiting` is a directory for received files that may be missing.
     init(
         _ name: String, in state: StateDirectory? = nil, serviceType: String = "earshot", awaiting directory: String? = nil,
-        logger: Logger? = nil, configure: (inout Node.Configuration) -> Void = { _ in }
+        devices: (any DeviceTransport)? = nil, logger: Logger? = nil, configure: (inout Node.Configuration) -> Void = { _ in }
     ) async throws {
         let state = try state ?? StateDirectory()
         var configuration = Node.Configuration(
@@ -59,7 +59,8 @@ final class TestNode: Sendable {
         self.discovery = ScriptedDiscovery()
         var quiet = Logger(label: name)
         quiet.logLevel = .critical
-        let node = try await Node(configuration: configuration, discovery: self.discovery, logger: logger ?? quiet)
+        let node = try await Node(
+            configuration: configuration, discovery: self.discovery, devices: devices, logger: logger ?? quiet)
         if let directory { await node.awaitReceiveDirectory(directory) }
         try await node.start()
         self.node = node
