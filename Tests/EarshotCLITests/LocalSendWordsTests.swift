@@ -106,6 +106,16 @@ import Testing
         #expect(file.pin == "123456" && file.paths == ["a"])
     }
 
+    /// A device has no connection that stays: it can be reached while it is nearby.
+    @Test(arguments: [(.nearby, nil), (.away, "phone is away; a waits for it")] as [(ControlAPI.Peer.Presence, String?)])
+    func aDeviceNearbyIsNotWaitedFor(_ presence: ControlAPI.Peer.Presence, _ words: String?) {
+        let peer = ControlAPI.Peer(
+            id: Self.device, name: "phone", presence: .known(presence), state: .known(.notConnected), trust: .known(.trusted),
+            proven: true, addresses: [], discoveryInfo: [:], sources: ["localsend"], kind: .known(.localsend), firstSeen: Self.date,
+            lastSeen: Self.date)
+        #expect(TransferFollower.waitingWords("a", for: peer) == words)
+    }
+
     // MARK: Folders
 
     private static func resource(_ name: String, in folder: String?) -> ControlAPI.Resource {

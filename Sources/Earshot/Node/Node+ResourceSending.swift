@@ -184,12 +184,13 @@ extension Node {
     /// Stores the body of a file with these attributes, and sends it from the spool.
     package func queueResource<Body: AsyncSequence & Sendable>(
         to names: [String], name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, limit: UInt64?,
-        attributes: FileAttributes?, body: Body
+        attributes: FileAttributes?, pin: String? = nil, body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try Self.check(name, size, limit)
         let peer = try self.only(try self.core.recipients(names))
         let body = KeptBody(
-            name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: attributes, content: .pieces(ThrowingBytes(body)))
+            name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: attributes, pin: pin,
+            content: .pieces(ThrowingBytes(body)))
         return try await self.keep(body, for: [Conversation(with: peer)], shareID: nil, queue: true)
     }
 
@@ -222,11 +223,13 @@ extension Node {
     /// Stores a file that the caller holds open in the spool, and sends it from there like a path with `queue`.
     /// - Throws: as ``queueResource(to:name:kind:size:digest:limit:body:)``; `invalid-source`; `source-changed`.
     package func queueResource(
-        to names: [String], file: HeldFile, digest: Resource.Digest, limit: UInt64?
+        to names: [String], file: HeldFile, digest: Resource.Digest, limit: UInt64?, pin: String? = nil
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(file.name, 0, limit)
         let peer = try self.only(try self.core.recipients(names))
-        return try await self.keep(try await .of(file, digest, limit), for: [Conversation(with: peer)], shareID: nil, queue: true)
+        var body = try await KeptBody.of(file, digest, limit)
+        body.pin = pin
+        return try await self.keep(body, for: [Conversation(with: peer)], shareID: nil, queue: true)
     }
 
     /// Stores a file that the caller holds open in the spool, and sends it from there to a group.
@@ -247,6 +250,7 @@ extension Node {
         let digest: Resource.Digest
         let limit: UInt64?
         let attributes: FileAttributes?
+        var pin: String?
         let content: Content
 
         /// The source of the bytes.
@@ -289,7 +293,7 @@ extension Node {
             let drafts = zip(ids, conversations).map { id, conversation in
                 ResourceDraft(
                     id: id, to: conversation, shareID: shareID, name: body.name, kind: body.kind, size: body.size, source: .spool,
-                    stamp: stamp, digest: body.digest, isQueued: queue, limit: body.limit)
+                    stamp: stamp, digest: body.digest, isQueued: queue, limit: body.limit, pin: body.pin)
             }
             return try await self.send(drafts, opened: nil)
         } catch {

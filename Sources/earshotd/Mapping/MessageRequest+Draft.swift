@@ -35,6 +35,7 @@ extension MessageDraft {
         self.init(
             to: recipients, contentType: request.contentType, body: ByteBuffer(bytes: request.body), mode: mode, id: request.messageID,
             queue: request.queue ?? false, timeout: timeout, inReplyTo: request.inReplyTo)
+        self.pin = try DevicePIN.checked(request.pin)
     }
 }
 

@@ -85,12 +85,13 @@ struct ResourcesRoutes: Sendable {
         guard (body.device == nil) == (body.inode == nil) else {
             throw APIProblem(.invalidParameter, "`device` and `inode` name a file together; give both or neither")
         }
+        let pin = try DevicePIN.checked(body.pin)
         let file = body.device.flatMap { device in body.inode.map { FileStatus.Identity(device: device, inode: $0) } }
         let resources: [Resource] =
             switch recipients {
             case .peers(let peers):
                 try await node.sendResource(
-                    to: peers, path: body.path, of: file, name: body.name, digest: digest, limit: limit, queue: queue)
+                    to: peers, path: body.path, of: file, name: body.name, digest: digest, limit: limit, queue: queue, pin: pin)
             case .group(let group):
                 try await node.sendResource(
                     toGroup: group, path: body.path, of: file, name: body.name, digest: digest, limit: limit, queue: queue)
@@ -132,6 +133,8 @@ struct ResourcesRoutes: Sendable {
         let queue: Bool
         let digest: Resource.Digest
         let limit: UInt64?
+        /// The PIN of a LocalSend device.
+        let pin: String?
 
         init(_ query: Query) throws {
             let named = query.all("to")
@@ -150,6 +153,7 @@ struct ResourcesRoutes: Sendable {
             self.queue = try query.flag("queue")
             self.digest = try ResourcesRoutes.digest(try query.text("digest"))
             self.limit = try query.number("limit", WireLimits.transferRate)
+            self.pin = try DevicePIN.checked(try query.text("pin"))
         }
     }
 
@@ -185,10 +189,10 @@ struct ResourcesRoutes: Sendable {
                     return queue
                         ? try await node.queueResource(
                             to: peers, name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: attributes,
-                            body: request.body)
+                            pin: parameters.pin, body: request.body)
                         : try await node.sendResource(
                             to: peers, name: name, kind: kind, size: size, digest: digest, limit: limit, attributes: attributes,
-                            body: request.body)
+                            pin: parameters.pin, body: request.body)
                 }
             }
             // The daemon has stored the file, but the receivers do not have it yet.
@@ -218,11 +222,13 @@ struct ResourcesRoutes: Sendable {
             case .group(let group):
                 resources = try await node.sendResource(toGroup: group, file: held, digest: digest, limit: limit, queue: queue)
             case .peers(let peers) where queue:
-                resources = try await node.queueResource(to: peers, file: held, digest: digest, limit: limit)
+                resources = try await node.queueResource(to: peers, file: held, digest: digest, limit: limit, pin: parameters.pin)
             case .peers(let peers):
                 let id = ResourceID.random()
                 resources = try await Self.telling(of: id, node, connection) {
-                    try await node.sendResource(to: peers, file: held, as: id, digest: digest, limit: limit) { row in
+                    try await node.sendResource(
+                        to: peers, file: held, as: id, digest: digest, limit: limit, pin: parameters.pin
+                    ) { row in
                         try? await connection.tell(ControlAPI.DescriptorLine(resource: ControlAPI.Resource(row)))
                     }
                 }
