@@ -100,7 +100,13 @@ def parser():
 
 
 def main():
-    given = parser().parse_args()
+    reading = parser()
+    given, more = reading.parse_known_args()
+    # argparse takes paths only before the first option.
+    if more and (given.command != "send" or any(word.startswith("-") for word in more)):
+        reading.error(f"unknown arguments: {' '.join(more)}")
+    if more:
+        given.paths += more
     log = Log(sys.stdout, given.tolerate)
     # A fault of this program must not pass as a success.
     threading.excepthook = lambda fault: (sys.__excepthook__(*fault[:3]), log.violation("internal", repr(fault.exc_value)))
