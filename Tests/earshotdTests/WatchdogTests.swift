@@ -206,7 +206,7 @@ private struct LinesLog: LogHandler {
     @Test func theStatusIsOneLine() throws {
         let status = NodeStatus(
             name: try DisplayName("al\u{202E}ice"), id: try #require(PeerID(String(repeating: "A", count: 52))),
-            serviceType: try ServiceType("earshot"), encryption: .required, addresses: [], port: 47110, localSendPort: nil,
+            serviceType: try ServiceType("earshot"), encryption: .required, addresses: [], port: 47110, localSend: nil,
             wantedPort: 47110,
             stateDirectory: "/var/lib/earshot", quota: 1 << 30, reserve: 0.05, sendLimit: nil, receiveLimit: nil,
             discovery: DiscoveryStatus(backend: .avahi, state: .running), instanceName: nil, identityCopies: [], startedAt: Date(),
