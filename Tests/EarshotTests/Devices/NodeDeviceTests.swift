@@ -46,7 +46,7 @@ import Testing
         let received = try StateDirectory()
         let devices = ScriptedDevices()
         let bob = try await self.node(devices) { $0.receiveDirectory = received.path }
-        #expect(await bob.node.status().localSendPort == 53317)
+        #expect(await bob.node.status().localSend?.port == 53317)
         let uploads = try await self.offer([self.file("a", "trip/rome/1.jpg", "hello"), self.file("b", "2.jpg", "")], to: devices)
         try await self.upload(uploads[0], ["he", "llo"], to: devices)
         try await self.upload(uploads[1], [], to: devices)

@@ -47,7 +47,11 @@ final class ScriptedDevices: DeviceTransport {
         return 53317
     }
 
-    func run() async { for await _ in AsyncStream<Never> { _ in } {} }
+    var fingerprint: String? { nil }
+    func run() async {
+        let never = AsyncStream<Never> { _ in }
+        for await _ in never {}
+    }
     func announce(_ name: String) async {}
     func answerByDatagram(_ name: String) async {}
 
