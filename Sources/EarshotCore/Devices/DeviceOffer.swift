@@ -45,19 +45,19 @@ package struct DeviceSender: Sendable, Hashable {
 /// A file as a device offers it, or as this machine offers it to a device.
 package struct DeviceFile: Sendable, Hashable {
     /// The sender's id for the file, unique within the offer.
-    package var id: String
+    package let id: String
     /// The name, which may be a relative path with `/`. Unchecked.
-    package var name: String
+    package let name: String
     /// The size in bytes.
-    package var size: UInt64
+    package let size: UInt64
     /// The MIME type.
-    package var contentType: String
+    package let contentType: String
     /// The SHA-256 of the content, if given.
-    package var sha256: [UInt8]?
+    package let sha256: [UInt8]?
     /// The text itself, if the file is a text message.
-    package var preview: String?
+    package let preview: String?
     /// The time of the last change, if given.
-    package var modified: WallTime?
+    package let modified: WallTime?
 
     package init(
         id: String, name: String, size: UInt64, contentType: String, sha256: [UInt8]? = nil, preview: String? = nil,

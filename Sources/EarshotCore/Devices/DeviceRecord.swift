@@ -19,7 +19,7 @@ struct DeviceRecord: Sendable {
     /// The trust in the device, and its stored row.
     var standing = TrustState()
     /// The last published state.
-    var published: Peer?
+    private(set) var published: Peer?
 
     init(id: PeerID, at now: WallTime) {
         self.id = id
@@ -71,6 +71,8 @@ struct DeviceRecord: Sendable {
         let isNamed = self.standing.noteName(self.ownName)
         return self.standing.noteProven() || isNamed
     }
+
+    mutating func publish(_ peer: Peer) { self.published = peer }
 
     mutating func lost() {
         self.isNearby = false

@@ -82,7 +82,8 @@ struct DeviceSession: Sendable {
         case .received: self.files[file]?.state = .received
         case .mismatched where (self.files[file]?.attempts ?? 0) < EarshotLimits.deviceUploadAttempts:
             self.files[file]?.state = .awaited
-            self.files[file]?.upload.resource = next
+            guard let upload = self.files[file]?.upload else { return }
+            self.files[file]?.upload = OfferedUpload(file: upload.file, path: upload.path, resource: next)
         case .mismatched, .failed: self.files[file]?.state = .failed
         }
     }

@@ -54,7 +54,7 @@ struct DeviceTable: Sendable {
     var offerBytes: Int { self.offers.values.reduce(0) { $0 + $1.cost } }
 
     mutating func add(_ offer: PendingOffer, as id: InvitationID) { self.offers[id] = offer }
-    mutating func setStage(_ stage: PendingOffer.Stage, of id: InvitationID) { self.offers[id]?.stage = stage }
+    mutating func setStage(_ stage: PendingOffer.Stage, of id: InvitationID) { self.offers[id]?.enter(stage) }
 
     /// Removes an offer that is decided. If its space is still being reserved, that is released later.
     mutating func removeOffer(_ id: InvitationID) -> PendingOffer? {

@@ -132,7 +132,7 @@ extension NodeCore {
         guard device.isNearby || device.isStored || self.devices.isBusy(id) else { return self.forgetDevice(id) }
         let (before, peer) = (device.published, device.peer)
         guard before.map({ !$0.showsSame(as: peer) }) ?? true else { return }
-        self.devices[id]?.published = peer
+        self.devices[id]?.publish(peer)
         // A blocked device causes no events, as no blocked peer does.
         guard device.trust != .blocked || before?.trust != .blocked else { return }
         switch (before?.presence, peer.presence) {
@@ -152,7 +152,7 @@ extension NodeCore {
     /// Loads a stored device.
     mutating func load(device stored: StoredPeer) {
         var device = DeviceRecord(stored)
-        device.published = device.peer
+        device.publish(device.peer)
         self.devices.add(device)
     }
 

@@ -22,14 +22,16 @@ struct PendingOffer: Sendable {
     let port: UInt16?
     /// The bytes that it counts for `EarshotLimits.pendingDeviceOfferBytes`.
     let cost: Int
-    var stage = Stage.asking
+    private(set) var stage = Stage.asking
+
+    mutating func enter(_ stage: Stage) { self.stage = stage }
 }
 
 /// A file of an offer, with its checked name and the id that it has here.
 struct OfferedUpload: Sendable {
     let file: DeviceFile
     let path: OfferedPath
-    var resource: ResourceID
+    let resource: ResourceID
 }
 
 extension DeviceFile {

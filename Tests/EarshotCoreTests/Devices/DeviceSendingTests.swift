@@ -71,7 +71,9 @@ import Testing
         bob.advance(.seconds(2))
         #expect(bob.shipments.count == 3)
         bob.report(try #require(bob.shipment).id, .failed(failure))
-        bob.advance(.seconds(10))
+        bob.advance(.seconds(5))
+        bob.report(try #require(bob.shipment).id, .failed(failure))
+        bob.advance(.seconds(3))
         let recipient = try #require(try bob.outcome(of: call)?.get().recipients.first)
         #expect(recipient.status == .failed && recipient.error == .notSent)
     }

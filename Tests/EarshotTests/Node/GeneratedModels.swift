@@ -19,12 +19,11 @@ struct GeneratedModels: GeneratedValues {
     mutating func id<Kind>() -> WireID<Kind> { WireID(high: self.number(), low: self.number()) }
     mutating func peerID() -> PeerID {
         let bytes = self.list(1...8) { UInt8(truncatingIfNeeded: $0.number()) }
-        return switch self.number(below: 8) {
-        case 0: PeerID(deviceCertificate: bytes)
-        case 1: .unprovenDevice
-        default: PeerID(subjectPublicKeyInfo: bytes)
-        }
+        return self.number(below: 4) == 0 ? PeerID(deviceCertificate: bytes) : PeerID(subjectPublicKeyInfo: bytes)
     }
+
+    /// Includes LocalSend senders without a certificate.
+    mutating func senderID() -> PeerID { self.number(below: 8) == 0 ? .unprovenDevice : self.peerID() }
 
     /// Includes times before 1970, and the bounds of a message's time.
     mutating func time() -> WallTime {
@@ -46,7 +45,7 @@ struct GeneratedModels: GeneratedValues {
 
     mutating func configuredPeer() -> ConfiguredPeer {
         .init(
-            id: self.optional { $0.peerID() }, host: self.element(["10.0.0.7", "fd00::7", "bob.example"]),
+            id: self.optional { PeerID(subjectPublicKeyInfo: $0.bytes()) }, host: self.element(["10.0.0.7", "fd00::7", "bob.example"]),
             port: 1 + UInt16(self.number(below: 65_535)))
     }
 
@@ -64,7 +63,7 @@ struct GeneratedModels: GeneratedValues {
 
     mutating func invitation() -> Invitation {
         var invitation = Invitation(
-            id: self.id(), direction: self.word(Direction.self), peerID: self.peerID(), peerName: self.text(), context: self.bytes(),
+            id: self.id(), direction: self.word(Direction.self), peerID: self.senderID(), peerName: self.text(), context: self.bytes(),
             state: self.word(Invitation.State.self), created: self.time(), end: self.time(), sessionID: self.optional { $0.id() },
             group: self.optional { $0.invitedGroup() },
             offer: self.optional { $0.list { .init(name: $0.text(), size: $0.size(), contentType: $0.text()) } })
@@ -113,7 +112,7 @@ struct GeneratedModels: GeneratedValues {
 
     mutating func resource() -> Resource {
         var resource = Resource(
-            id: self.id(), direction: self.word(Direction.self), peerID: self.peerID(), peerName: self.text(),
+            id: self.id(), direction: self.word(Direction.self), peerID: self.senderID(), peerName: self.text(),
             group: self.optional { $0.label() }, shareID: self.optional { $0.id() }, name: self.text(),
             folder: self.words(), kind: self.word(Resource.Kind.self), size: self.size(), transferred: self.size(),
             bytesPerSecond: self.size(),
