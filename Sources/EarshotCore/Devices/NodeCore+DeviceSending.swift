@@ -6,7 +6,8 @@ import OrderedCollections
 extension NodeCore {
     // MARK: Recipients
 
-    /// Checks that a device may be sent to. Anyone can take a device's name, so a device that is not trusted is named by its whole id.
+    /// Checks that a device may be sent to. Anyone can take a device's name, so a device that is not trusted is named by its
+    /// id, or by the beginning of the id.
     /// - Throws: `forbidden`, `unavailable`.
     func checkDevice(_ id: PeerID, named name: String) throws(EarshotError) {
         guard self.settings.devices.isOn else {
@@ -14,8 +15,10 @@ extension NodeCore {
         }
         let device = self.devices[id]
         guard device?.trust != .blocked else { throw .blocked(device?.name ?? name) }
-        guard device?.trust == .trusted || PeerID(name) != nil else {
-            throw EarshotError(.forbidden, "\(name) is not trusted, and anyone can take that name; give the device's whole id, \(id)")
+        let shortest = PeerID.deviceMark.utf8.count + PeerID.shortestPrefix
+        let isNamedByID = name.utf8.count >= shortest && id.description.hasPrefix(name.uppercased())
+        guard device?.trust == .trusted || isNamedByID else {
+            throw EarshotError(.forbidden, "\(name) is not trusted, and anyone can take that name; give the device's id, \(id)")
         }
     }
 

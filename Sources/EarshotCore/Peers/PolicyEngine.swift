@@ -159,7 +159,7 @@ package struct PolicyEngine: Sendable {
             case .unknown:
                 PolicyDecision(
                     action: .send, outcome: .allow, rule: "trust = unknown",
-                    reason: "\(trust), so that its whole id has to be given: anyone can take its name")
+                    reason: "\(trust), so that its id has to be given: anyone can take its name")
             }
         return [send]
             + [.invite, .message, .file].map {

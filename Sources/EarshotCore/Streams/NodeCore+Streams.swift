@@ -64,6 +64,7 @@ extension NodeCore {
     }
 
     private func streamReceiver(_ name: String) throws(EarshotError) -> PeerRecord {
+        _ = try self.resolvePeer(name)
         let id = try self.recipient(name)
         guard let record = self.records[id] else { throw .unseen(id) }
         guard !self.settings.sessionsEndWithPrograms || record.sessionID != nil else { throw .withoutSession(record.name) }

@@ -32,13 +32,30 @@ import Testing
         #expect(try bob.outcome(of: call)?.get().recipients.map(\.status) == [.delivered])
     }
 
-    @Test func aDeviceThatIsNotTrustedIsNamedByItsWholeId() throws {
+    /// Every id begins with these letters.
+    @Test func aNameThatBeginsLikeAnIDIsNoID() throws {
+        var bob = CoreBench.forDevices()
+        bob.register(1, named: "LS-")
+        let answer = bob.call(.send([.init(to: .peers(["LS-"]), contentType: "a/b", body: ByteBuffer(string: "x"))], room: [:]))
+        let error = #expect(throws: EarshotError.self) { try answer?.sent?.first?.get() }
+        #expect(error?.code == .forbidden)
+    }
+
+    @Test func aStreamToADeviceIsUnsupported() {
+        var bob = CoreBench.forDevices()
+        bob.register(1)
+        bob.call(.setTrust(.trusted, self.phone.description, until: nil))
+        #expect(bob.call(.stream(.open(to: "Pixel", name: "x")))?.error == .unsupported)
+    }
+
+    @Test func aDeviceThatIsNotTrustedIsNamedByItsID() throws {
         var bob = CoreBench.forDevices()
         bob.register(1)
         let byName = bob.call(.send([.init(to: .peers(["Pixel"]), contentType: "a/b", body: ByteBuffer(string: "x"))], room: [:]))
         let error = #expect(throws: EarshotError.self) { try byName?.sent?.first?.get() }
         #expect(error?.code == .forbidden && error?.message.contains(self.phone.description) == true)
-        bob.send("x", to: self.phone)
+        let prefix = String(self.phone.description.prefix(11)).lowercased()
+        bob.call(.send([.init(to: .peers([prefix]), contentType: "a/b", body: ByteBuffer(string: "x"))], room: [:]))
         #expect(bob.shipment != nil)
         bob.call(.setTrust(.blocked, self.phone.description, until: nil))
         bob.send("y", to: self.phone)
