@@ -106,6 +106,14 @@ import Testing
         #expect(throws: InvalidMessage.self) { try self.offer(self.offer(files: 0)) }
     }
 
+    @Test func `a body has at most 320,000 marks outside of strings`() throws {
+        func body(_ marks: Int) -> String { "{\(Self.sender),\"x\":[0\(String(repeating: ",0", count: marks))]}" }
+        let own = MessageCoding.marks(in: ByteBuffer(string: body(0)))
+        #expect(throws: Never.self) { try self.info(body(LocalSendLimits.jsonMarks - own)) }
+        #expect(throws: DeviceRefusal.tooLarge) { try self.info(body(LocalSendLimits.jsonMarks - own + 1)) }
+        #expect(MessageCoding.marks(in: ByteBuffer(string: #"{"a,:[{\"\\,":"\\",0:[,"#)) == 6)
+    }
+
     @Test(arguments: [
         #"{"id":"1","fileName":"f","size":-1,"fileType":"x"}"#, #"{"id":"1","fileName":"f","size":18446744073709551616,"fileType":"x"}"#,
         #"{"id":"1","fileName":"f","size":"1","fileType":"x"}"#, #"{"id":"1","size":1,"fileType":"x"}"#,
