@@ -59,7 +59,7 @@ extension EarshotLimits {
     /// has one certificate.
     package static let newDevicesPerAddress = 4
     package static let newDeviceInterval: Duration = .seconds(10)
-    /// The lowest port at which this machine registers with a device: the ports below belong to services of the system.
+    /// The ports at which this machine calls devices: the ports below belong to services of the system.
     package static let devicePorts: ClosedRange<UInt16> = 1024 ... .max
     /// The interval between two `register` requests to one address.
     package static let deviceRegisterInterval: Duration = .seconds(10)

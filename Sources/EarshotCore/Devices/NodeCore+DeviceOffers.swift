@@ -64,7 +64,7 @@ extension NodeCore {
         let id: InvitationID = self.fresh()
         let place = sender.id ?? PeerID(placeOf: id)
         guard self.mayOffer(sender, isTrusted: isTrusted, place, from: origin) else { throw .busy }
-        if let peer = sender.id { self.deviceHeard(peer, offer.info, at: sender.address) }
+        self.deviceRegistered(offer.info, by: sender)
         let policy = self.devicePolicy(of: sender.id).invitation()
         guard policy.outcome != .hide else { return self.refuseLater(call) }
         let pending = PendingOffer(

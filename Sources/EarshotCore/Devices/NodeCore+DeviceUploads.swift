@@ -91,7 +91,7 @@ extension NodeCore {
     mutating func cancelDeviceSession(of resource: ResourceID) {
         guard let id = self.devices.session(of: resource), let session = self.devices.sessions[id] else { return }
         self.endDeviceSession(id, EarshotError(.cancelled, "cancelled here"))
-        guard let peer = session.sender.id, let port = session.port else { return }
+        guard let peer = session.sender.id, let port = session.port, EarshotLimits.devicePorts.contains(port) else { return }
         let place = PeerAddress(host: session.sender.address.host, zone: session.sender.address.zone, port: port)
         self.emit(.device(.cancel(session: id.description, DeviceTarget(id: peer, address: place))))
     }

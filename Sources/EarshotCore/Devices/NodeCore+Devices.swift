@@ -42,7 +42,8 @@ extension NodeCore {
         self.emit(.device(.register(at: place)))
     }
 
-    private mutating func deviceRegistered(_ info: DeviceInfo, by sender: DeviceSender) {
+    /// Records a device that describes itself in a request. A description that claims another certificate is not recorded.
+    mutating func deviceRegistered(_ info: DeviceInfo, by sender: DeviceSender) {
         guard self.settings.devices.isOn, let id = sender.id, info.isOf(id) else { return }
         // New certificates cost nothing, and each causes events.
         guard self.devices[id] != nil || self.devices.registers.admitNewcomer(sender.address, at: self.now.monotonic) else { return }
@@ -72,7 +73,10 @@ extension NodeCore {
             if let surplus = self.devices.surplus(keeping: offers.isBusy) { self.forgetDevice(surplus) }
             self.devices.add(DeviceRecord(id: id, at: self.now.wall))
         }
-        let place = info.isEncrypted ? info.port.map { PeerAddress(host: address.host, zone: address.zone, port: $0) } : nil
+        var place: PeerAddress?
+        if info.isEncrypted, let port = info.port, EarshotLimits.devicePorts.contains(port) {
+            place = PeerAddress(host: address.host, zone: address.zone, port: port)
+        }
         let now = self.now
         self.devices[id]?.heard(info, at: place, isReached: isReached, now)
         if self.devices[id]?.noteOnDisk() == true { self.keepPeer(id) }
@@ -87,7 +91,6 @@ extension NodeCore {
     mutating func deviceIsSilent(_ id: PeerID) {
         guard let device = self.devices[id], device.isNearby else { return }
         guard let place = device.place, self.settings.devices.isOn, !self.isStopping else { return self.deviceLost(id) }
-        guard EarshotLimits.devicePorts.contains(place.port) else { return self.deviceLost(id) }
         guard self.devices.registers.admit(place, at: self.now.monotonic) else {
             return self.set(.deviceSilence(id), after: EarshotLimits.deviceSilencePause)
         }

@@ -29,6 +29,17 @@ import Testing
         let place = PeerAddress(host: "10.77.0.2", zone: nil, port: 53317)
         bob.handle(.device(.reached(place, .success(DeviceAnswer(id: self.phone, info: .of(deviceID(2)))))))
         #expect(bob.core.peers.isEmpty && bob.events.isEmpty)
+        let offer = DeviceOffer(info: .of(deviceID(2), named: "Mallory"), files: [.photo()])
+        bob.call(.device(.offer(offer, .phone, origin: [10, 77, 0, 2])))
+        #expect(bob.core.peers.isEmpty && bob.core.invitations(all: false).map(\.peerName) == ["Mallory"])
+    }
+
+    @Test func aLowPortIsNoPlace() {
+        var bob = CoreBench.forDevices()
+        bob.handle(.device(.registered(.of(self.phone, port: 1023), .phone)))
+        #expect(bob.core.peers.map(\.addresses) == [[]])
+        bob.handle(.device(.registered(.of(self.phone, port: 1024), .phone)))
+        #expect(bob.core.peers.map(\.addresses) == [["10.77.0.2:1024"]])
     }
 
     @Test func whileLocalSendIsOffNothingIsListedOrAnswered() {

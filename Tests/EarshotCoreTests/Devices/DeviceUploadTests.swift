@@ -161,6 +161,20 @@ import Testing
         #expect(bob.refusedUpload(session, tokens[2]) == .declined)
     }
 
+    @Test func aSenderThatListensOnALowPortIsNotTold() throws {
+        var bob = Self.accepting()
+        let offer = DeviceOffer(info: .of(self.phone, port: 1023), files: [.photo()])
+        bob.call(.device(.offer(offer, .phone, origin: [10, 77, 0, 2])))
+        let call = bob.lastCall
+        bob.reserve()
+        guard case .deviceOffer(.upload(let session, let tokens))? = bob.answers[call] else {
+            throw EarshotError(.conflict, "not accepted")
+        }
+        _ = bob.upload(session, tokens[0])
+        #expect(bob.call(.resource(.remove(bob.uploads[0].id)))?.resource?.state == .cancelled)
+        #expect(!bob.deviceEffects.contains { if case .cancel = $0 { true } else { false } })
+    }
+
     @Test func theSenderCancelsItsSession() throws {
         var bob = Self.accepting()
         let (session, tokens) = try bob.session()
