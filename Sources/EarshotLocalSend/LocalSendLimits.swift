@@ -37,8 +37,9 @@ enum LocalSendLimits {
     static let bodyTime: TimeAmount = .seconds(30)
     /// The time for which an upload, or its token, may be silent.
     static let silentTime: TimeAmount = .seconds(60)
-    /// The number of connections at a time. If there are more, the oldest unused one is closed.
-    static let connections = 32
+    /// The number of connections at a time. If there are more, the oldest unused one is closed. 32 strangers' offers may wait for a user,
+    /// and each holds a connection, so the rest is for trusted devices, registrations and cancellations.
+    static let connections = 48
     /// The number of connections from one IPv4 address or IPv6 /64. The app of LocalSend uploads two files at a time.
     static let connectionsPerAddress = 8
     /// The time for which a connection stays open after its last answer, so that the sender can read the answer.

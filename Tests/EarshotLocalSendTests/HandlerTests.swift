@@ -14,6 +14,10 @@ import Testing
         private let requests = Mutex<[DeviceRequest]>([])
         var all: [DeviceRequest] { self.requests.withLock { $0 } }
         func add(_ request: DeviceRequest) { self.requests.withLock { $0.append(request) } }
+        private let uses = Mutex<[Bool]>([])
+        /// Whether the connection was used, after each change.
+        var allUses: [Bool] { self.uses.withLock { $0 } }
+        func use(_ isUsed: Bool) { self.uses.withLock { $0.append(isUsed) } }
     }
 
     private func connection() async throws -> (NIOAsyncTestingChannel, Passed) {
@@ -21,7 +25,7 @@ import Testing
         let channel = NIOAsyncTestingChannel()
         let address = PeerAddress(host: "10.0.0.2", zone: nil, port: 1)
         try await channel.testingEventLoop.executeInContext {
-            let handler = RequestHandler(address: address, use: { _ in }, pass: { passed.add($0) })
+            let handler = RequestHandler(address: address, use: { passed.use($0) }, pass: { passed.add($0) })
             handler.start(channel)
             try channel.pipeline.syncOperations.addHandler(handler)
         }
@@ -69,6 +73,40 @@ import Testing
         #expect(channel.isActive)
         await channel.testingEventLoop.advanceTime(by: .milliseconds(1))
         #expect(!channel.isActive)
+    }
+
+    @Test func `a request counts when it is whole, and an upload at once`() async throws {
+        let (channel, passed) = try await self.connection()
+        try await channel.writeInbound(self.head(.POST, "register"))
+        try await channel.writeInbound(HTTPServerRequestPart.body(ByteBuffer(string: "{")))
+        #expect(passed.allUses == [])
+        try await channel.writeInbound(HTTPServerRequestPart.end(nil))
+        #expect(passed.allUses == [true])
+        try await channel.testingEventLoop.executeInContext {
+            try channel.pipeline.syncOperations.handler(type: RequestHandler.self).answer(DeviceAnswer(.ok))
+        }
+        #expect(passed.allUses == [true, false])
+        try await channel.writeInbound(self.head(.POST, Self.upload))
+        #expect(passed.allUses == [true, false, true])
+    }
+
+    @Test func `chunks of one read are one piece`() async throws {
+        let (channel, passed) = try await self.connection()
+        try await channel.writeInbound(self.head(.POST, Self.upload))
+        try await channel.testingEventLoop.executeInContext {
+            for _ in 0..<1000 { channel.pipeline.fireChannelRead(HTTPServerRequestPart.body(ByteBuffer(string: "x"))) }
+            channel.pipeline.fireChannelReadComplete()
+        }
+        var iterator = try #require(passed.all.first).body.makeAsyncIterator()
+        #expect(try await iterator.next()?.readableBytes == 1000)
+    }
+
+    @Test func `a length that no number holds is too large`() async throws {
+        let (channel, passed) = try await self.connection()
+        var head = HTTPRequestHead(version: .http1_1, method: .POST, uri: "/api/localsend/v2/register")
+        head.headers.add(name: "content-length", value: "9223372036854775808")
+        try await channel.writeInbound(HTTPServerRequestPart.head(head))
+        #expect(passed.all.first?.length == .max)
     }
 
     @Test func `an upload fails after 60 s of silence`() async throws {

@@ -88,7 +88,7 @@ import Testing
         #expect(places.admit(101, from: [1]) == .admitted(closing: nil))
     }
 
-    @Test func `there are 32 places in all`() {
+    @Test func `there are 48 places in all`() {
         var places = ConnectionPlaces()
         for id in 0..<UInt64(LocalSendLimits.connections) {
             #expect(places.admit(id, from: [UInt8(id)]) == .admitted(closing: nil))

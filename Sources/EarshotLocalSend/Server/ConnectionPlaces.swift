@@ -2,7 +2,7 @@ import Synchronization
 
 /// The places for connections of LocalSend devices, limited in all and for each address.
 ///
-/// A connection without a request is *unused*. If there is no place, the oldest unused connection is closed, of the same address if that
+/// A connection without a request is *unused*, and so is one whose request's body is incomplete, except an upload. If there is no place, the oldest unused connection is closed, of the same address if that
 /// one has too many. Connections with a request keep their places, and the new one is refused.
 struct ConnectionPlaces {
     private struct Place {

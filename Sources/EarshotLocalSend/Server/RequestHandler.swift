@@ -17,7 +17,7 @@ final class RequestHandler: ChannelDuplexHandler {
     typealias OutboundOut = HTTPServerResponsePart
 
     private let address: PeerAddress
-    /// Records whether the connection has a request.
+    /// Records whether the connection has a request, which is an upload or has arrived whole.
     private let use: (Bool) -> Void
     /// Passes a request on.
     private let pass: (DeviceRequest) -> Void
@@ -25,6 +25,9 @@ final class RequestHandler: ChannelDuplexHandler {
     private var context: ChannelHandlerContext?
     private var sender: DeviceSender
     private var inbox: DataInbox?
+    /// The bytes of a body since the last end of a read. A body may consist of chunks of one byte, each of which would cost a turn of the
+    /// reader.
+    private var gathered = ByteBuffer()
     private var timer: Scheduled<Void>?
     /// The time at which an upload's last bytes arrived.
     private var heard = NIODeadline.uptimeNanoseconds(0)
@@ -106,13 +109,15 @@ final class RequestHandler: ChannelDuplexHandler {
             switch self.machine.receivedBody() {
             case .pass:
                 self.heard = context.eventLoop.now
-                if self.inbox?.put(bytes) == false { self.isHeldUp = true }
+                if self.gathered.readableBytes == 0 { self.gathered = bytes } else { self.gathered.writeImmutableBuffer(bytes) }
             case .drop: self.dropped += bytes.readableBytes
             }
         case .end:
             switch self.machine.receivedEnd() {
             case .pass:
                 self.timer?.cancel()
+                self.passGathered()
+                self.use(true)
                 self.inbox?.end(.success(()))
                 // The body is bounded now, and the end of the connection has to be noticed.
                 self.resume()
@@ -121,9 +126,20 @@ final class RequestHandler: ChannelDuplexHandler {
         }
     }
 
+    func channelReadComplete(context: ChannelHandlerContext) {
+        self.passGathered()
+        context.fireChannelReadComplete()
+    }
+
+    /// Passes the bytes of one read to the body's reader.
+    private func passGathered() {
+        guard self.gathered.readableBytes > 0 else { return }
+        if self.inbox?.put(self.gathered) == false { self.isHeldUp = true }
+        self.gathered = ByteBuffer()
+    }
+
     private func begin(_ head: HTTPRequestHead, context: ChannelHandlerContext) {
         self.timer?.cancel()
-        self.use(true)
         let route: DeviceRoute
         do throws(DeviceRoute.Fault) {
             route = try DeviceRoute(head.method, head.uri)
@@ -134,7 +150,9 @@ final class RequestHandler: ChannelDuplexHandler {
         let channel = context.channel
         let inbox = DataInbox(limit: LocalSendLimits.waitingBytes)
         self.inbox = inbox
+        // Any other request counts once its body is whole, so that bodies that never end keep no places from others.
         if case .upload = route {
+            self.use(true)
             Transport.read(channel, upTo: LocalSendLimits.uploadRead)
             self.heard = context.eventLoop.now
             self.watch(until: self.heard + LocalSendLimits.silentTime, context: context)
@@ -143,7 +161,7 @@ final class RequestHandler: ChannelDuplexHandler {
         }
         let this = NIOLoopBound(self, eventLoop: context.eventLoop)
         let body = RequestBody(inbox: inbox) { channel.eventLoop.execute { this.value.resume() } }
-        let length = head.headers.first(name: "content-length").flatMap { Int($0) }
+        let length = head.headers.first(name: "content-length").map { Int($0) ?? .max }
         self.pass(DeviceRequest(route: route, sender: self.sender, length: length, body: body))
     }
 
@@ -185,6 +203,7 @@ final class RequestHandler: ChannelDuplexHandler {
         case .write(let closes):
             self.inbox?.end(.failure(Self.lost))
             self.inbox = nil
+            self.gathered = ByteBuffer()
             self.resume()
             self.write(answer, closes: closes)
         case .drop: break
@@ -194,12 +213,12 @@ final class RequestHandler: ChannelDuplexHandler {
     private func write(_ answer: DeviceAnswer, closes: Bool) {
         guard let context = self.context else { return }
         self.timer?.cancel()
+        self.use(false)
         context.write(self.wrapOutboundOut(.head(answer.head(closes: closes))), promise: nil)
         if let body = answer.body { context.write(self.wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
         let channel = context.channel
         guard closes else {
             context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
-            self.use(false)
             self.timer = context.eventLoop.scheduleTask(in: LocalSendLimits.headTime) { channel.closeWithoutGoodbye() }
             return
         }
