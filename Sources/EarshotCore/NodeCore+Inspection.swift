@@ -55,6 +55,25 @@ extension NodeCore {
         package var transferCommits = 0
         /// The number of transfers for which their sender is charged.
         package var chargedTransfers = 0
+        package var devices = 0
+        /// The devices that no user has decided about.
+        package var seenDevices = 0
+        package var deviceOffers = 0
+        /// The highest number for one device, also in `mostDeviceSessions`.
+        package var mostDeviceOffers = 0
+        /// The offers of untrusted devices that wait for a user.
+        package var strangersOffers = 0
+        package var deviceOfferBytes = 0
+        package var deviceSessions = 0
+        package var mostDeviceSessions = 0
+        /// The highest number of uploads of one session.
+        package var mostDeviceUploads = 0
+        package var lateDeviceRefusals = 0
+        /// The offers that have ended while their space was being reserved.
+        package var abandonedDeviceOffers = 0
+        package var wrongPINs = 0
+        /// The places of announcements that a datagram answers if they cannot be reached.
+        package var unreachedDevices = 0
     }
 
     package var figures: Figures {
@@ -99,10 +118,36 @@ extension NodeCore {
         }
         for invitation in self.invitations.list(all: true) {
             if invitation.state != .pending { figures.decidedInvitations += 1 }
-            // An invitation to a group waits for its inviter, and not for the disk.
-            if invitation.group == nil, self.invitations[invitation.id]?.isDeciding == true { figures.decidingInvitations += 1 }
+            // An invitation to a group waits for its inviter, and an offer for space. Neither is a decision.
+            if invitation.group == nil, invitation.offer == nil, self.invitations[invitation.id]?.isDeciding == true {
+                figures.decidingInvitations += 1
+            }
         }
+        self.countDevices(in: &figures)
         return figures
+    }
+
+    private func countDevices(in figures: inout Figures) {
+        let devices = self.devices
+        figures.devices = devices.count
+        figures.seenDevices = devices.all.count { !$0.isStored }
+        figures.deviceOffers = devices.offers.count
+        figures.deviceOfferBytes = devices.offerBytes
+        figures.deviceSessions = devices.sessions.count
+        (figures.lateDeviceRefusals, figures.abandonedDeviceOffers) = (devices.lateCount, devices.abandonedCount)
+        (figures.wrongPINs, figures.unreachedDevices) = (devices.pins.count, devices.announcements.unreachedCount)
+        var senders: [DeviceSender: (offers: Int, sessions: Int)] = [:]
+        for offer in devices.offers.values {
+            if offer.sender.id != nil { senders[offer.sender, default: (0, 0)].offers += 1 }
+            let isTrusted = offer.sender.id.map { devices[$0]?.trust == .trusted } == true
+            if offer.stage == .asking, !isTrusted { figures.strangersOffers += 1 }
+        }
+        for session in devices.sessions.values {
+            senders[session.sender, default: (0, 0)].sessions += 1
+            figures.mostDeviceUploads = max(figures.mostDeviceUploads, session.movingCount)
+        }
+        figures.mostDeviceOffers = senders.values.reduce(0) { max($0, $1.offers) }
+        figures.mostDeviceSessions = senders.values.reduce(0) { max($0, $1.sessions) }
     }
 
     /// The outgoing messages, pending or finished, except unreliable ones.

@@ -33,9 +33,9 @@ import Testing
         var all: [String] = []
     }
 
-    @Test(arguments: [1, 2, 3] as [UInt64])
-    func theSameScheduleIsTheSameRun(seed: UInt64) throws {
-        let (world, made) = World.make(Schedule(seed: seed, honest: 3, hostile: 1), steps: 300)
+    @Test(arguments: [1, 2, 3] as [UInt64], [0, 2])
+    func theSameScheduleIsTheSameRun(seed: UInt64, devices: Int) throws {
+        let (world, made) = World.make(Schedule(seed: seed, honest: 3, hostile: 1, devices: devices), steps: 300)
         #expect(world.violation == nil)
         let lines = self.lines(made)
         #expect(lines.count > 300)
@@ -45,7 +45,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "seed 1\nhonest 2\nhostile 0\n", "seed 1\nhonest 2\nhostile 15\nend 5\n", "seed 1\nhonest 2\nhostile 0\n3 dance 1\nend 5\n",
+        "", "seed 1\nhonest 2\nhostile 0\n", "seed 1\nhonest 2\nhostile 15\nend 5\n",
+        "seed 1\nhonest 2\nhostile 0\ndevices 17\nend 5\n", "seed 1\nhonest 2\nhostile 0\n3 dance 1\nend 5\n",
         "seed 1\nhonest 2\nhostile 0\n3 leave 1\nend 5\n", "seed 1\nhonest 2\nhostile 0\n3 leave 1 x\nend 5\n",
         "seed 1\nhonest 2\nhostile 0\n3 leave 1 1\n2 leave 1 1\nend 5\n", "seed 1\nhonest 2\nhostile 0\n8 leave 1 1\nend 5\n",
     ])

@@ -131,6 +131,22 @@ package struct Action: Sendable, Hashable {
         /// HOSTILE PLACE COUNT SEED: as a member of a group, admits keys that nobody has, some of which leave
         case crowd
 
+        // LocalSend devices
+        /// DEVICE VICTIM COUNT SEED: announces itself by datagrams and `register`, or others if there are several
+        case announce
+        /// DEVICE VICTIM COUNT SEED: offers files or a text
+        case offer
+        /// DEVICE SESSION SEED: uploads the files of a session, or pretends to
+        case upload
+        /// DEVICE VICTIM HOW SEED: hangs up, or cancels an offer or a session
+        case cancelOffer = "cancel-offer"
+        /// DEVICE VICTIM COUNT SEED: guesses the PIN
+        case guess
+        /// PERSON DEVICE TRUST SECONDS NAMING
+        case trustDevice = "trust-device"
+        /// PERSON SETTING VALUE: changes the settings for devices, or looks for devices
+        case changeDevices = "change-devices"
+
         /// The number of arguments.
         package var arity: Int {
             switch self {
@@ -140,13 +156,14 @@ package struct Action: Sendable, Hashable {
                 .jump, .shut, .halve, .discovery, .hangUp, .accept, .gone, .finish, .read, .group:
                 2
             case .reset, .cut: 1
-            case .answerFile, .removeFile, .changeFile, .settings, .ask, .need, .crash, .disk, .part, .see, .lose, .approach, .write,
+            case .upload, .changeDevices, .answerFile, .removeFile, .changeFile, .settings, .ask, .need, .crash, .disk, .part, .see, .lose,
+                .approach, .write,
                 .abort, .endGroup:
                 3
             case .inviteToGroup, .removeMember, .sendFile, .shareFile, .invite, .respond, .verify, .slow, .say, .forge, .swarm, .open,
-                .acceptNext, .flood, .crowd:
+                .acceptNext, .flood, .crowd, .announce, .offer, .cancelOffer, .guess:
                 4
-            case .trust, .send, .sendToGroup: 5
+            case .trust, .send, .sendToGroup, .trustDevice: 5
             }
         }
 
@@ -156,11 +173,11 @@ package struct Action: Sendable, Hashable {
             case .invite, .withdraw, .respond, .await, .trust, .leave, .verify, .match, .mismatch, .giveUp, .settings, .rename, .ask,
                 .need, .send, .again, .readMessages, .see, .lose, .forget, .discovery, .open, .accept, .acceptNext, .gone,
                 .write, .finish, .read, .abort, .sendFile, .answerFile, .removeFile, .changeFile, .group, .inviteToGroup, .endGroup,
-                .removeMember, .sendToGroup, .shareFile:
+                .removeMember, .sendToGroup, .shareFile, .trustDevice, .changeDevices:
                 true
             case .crash, .restart, .restore, .suspend, .jump, .disk, .part, .reset, .halve, .slow, .shut, .cut, .approach, .say, .forge,
                 .swarm,
-                .flood, .hangUp, .crowd:
+                .flood, .hangUp, .crowd, .announce, .offer, .upload, .cancelOffer, .guess:
                 false
             }
         }

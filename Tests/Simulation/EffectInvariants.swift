@@ -31,8 +31,9 @@ extension World {
         case .transfer(let resource, let command): self.check(command, for: resource, of: machine, effect, input)
         case .keep(_, let changes): self.checkPatience(changes, of: machine)
         case .flushSoon, .loadBodies, .loadReceipts, .dialConfigured, .commit, .pin, .log, .dataPath, .keepTransfers, .placeLeft,
-            .sign, .check, .device:
+            .sign, .check:
             break
+        case .device(let effect): self.check(effect, of: machine)
         }
     }
 
@@ -46,7 +47,7 @@ extension World {
 
     /// Whether the peer was blocked before this input, and still is.
     private func isBlocked(_ peer: PeerID, by machine: Int) -> Bool {
-        self.machines[machine].blocked.contains(peer) && self.machines[machine].core?.facts(of: peer)?.trust == .blocked
+        self.machines[machine].blocked.contains(peer) && self.trust(in: peer, at: machine) == .blocked
     }
 
     // MARK: Frames to peers
@@ -165,6 +166,13 @@ extension World {
                 self.fail(.committed, "\(machine) answers that \(invitation.peerID) is blocked, which is not on disk")
             }
         case (.respond(_, .accept, let always), .invitation(let invitation)):
+            if invitation.offer != nil {
+                if always { self.machines[machine].opinions[invitation.peerID] = Machine.Opinion(trust: .trusted, until: nil) }
+                if invitation.state != .accepted || always && disk.peers[invitation.peerID]?.trust != .trusted {
+                    self.fail(.committed, "\(machine) answers that \(invitation) is accepted, which is not on disk")
+                }
+                return
+            }
             if let group = invitation.group {
                 if invitation.state != .accepted || disk.groups[group.id] == nil {
                     self.fail(.committed, "\(machine) answers that \(invitation) is accepted, which is not on disk")
@@ -189,6 +197,7 @@ extension World {
         case (.stream(let request), _): self.check(answer, to: request, of: machine)
         case (.resource(let request), _): self.check(answer, to: request, open.resource, of: machine)
         case (.group(let request), _): self.check(answer, to: request, of: machine)
+        case (.device(let command), _): self.check(answer, to: command, call, since: open.at, of: machine)
         default: self.fail(.answers, "\(machine) answers \(open.command) with \(answer)")
         }
     }
@@ -199,7 +208,9 @@ extension World {
         let peer: PeerID
         switch event {
         case .peerFound(let found), .peerChanged(let found), .peerLost(let found): peer = found.id
-        case .invitationReceived(let invitation), .invitationResolved(let invitation): peer = invitation.peerID
+        case .invitationReceived(let invitation), .invitationResolved(let invitation):
+            self.note(invitation, of: machine, input)
+            peer = invitation.peerID
         case .verificationChanged(let verification):
             // The user reported the mismatch, and had blocked the peer a moment before.
             if case .committed = input, verification.state == .mismatched { return }

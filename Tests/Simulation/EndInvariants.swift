@@ -27,6 +27,7 @@ extension World {
             if let overdue { return self.fail(.deadlines, "\(machine) still has \(overdue), whose time is over") }
             self.checkDataPaths(of: machine)
             self.checkResources(of: machine, core)
+            self.checkDevicesAtEnd(of: machine, core)
             for other in 0..<machine { self.checkPair(machine, other) }
             for other in 0..<self.schedule.honest where other != machine {
                 self.checkStreams(machine, other)

@@ -14,7 +14,7 @@ extension World {
     func look(at machine: Int, before input: Input) -> Before {
         guard let core = self.machines[machine].core else { return Before() }
         switch input {
-        case .call(_, .send): return Before()
+        case .call(_, .send), .call(_, .device(.cancel)): return Before()
         case .call, .committed(_, .some): return Before(core: core, undecided: core.undecidedCount)
         default: return Before()
         }
@@ -28,6 +28,9 @@ extension World {
             self.fail(.deadlines, "\(machine) has left something that is due, after \(input)")
         }
         switch input {
+        case .call(let call, .device(let command)):
+            guard effects.contains(where: { if case .answer(call, .deviceRefusal) = $0 { true } else { false } }) else { return }
+            if let core = before.core { self.checkRefusal(command, core, after, of: machine) }
         case .call(let call, let command):
             guard effects.contains(where: { if case .answer(call, .failure) = $0 { true } else { false } }) else { return }
             if before.core?.showsSame(as: after) == false {
@@ -52,7 +55,9 @@ extension World {
         guard self.violation == nil, let core = self.machines[machine].core else { return }
         self.machines[machine].latestWall = max(self.machines[machine].latestWall, now.wall)
         if case .committed(let commit, _) = input { self.machines[machine].disk.told(of: commit) }
+        if case .device(.reserved) = input { self.machines[machine].devices.reserving -= 1 }
         self.checkLimits(of: machine, core)
+        self.checkDevices(of: machine, core, input)
         switch input {
         case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .taken, .read, .call(_, .send), .stream,
             .callerGone, .transfer, .transfers, .rowsRefused, .call(_, .resource), .call(_, .group), .signed, .checked, .streamsOver,
@@ -131,12 +136,13 @@ extension World {
                     + figures.lateAnswers + figures.configured
                     + figures.dataPaths + figures.outboxes + 3 + figures.openStreams + figures.streamAcceptors
                     + 2 * figures.openTransfers
+                    + 3 * figures.devices + figures.lateDeviceRefusals + figures.deviceSessions + 1
             ),
             ("conversations with messages", figures.outboxes, figures.conversations),
             ("calls that wait for messages", figures.sending, self.machines[machine].calls.count),
             ("changes of the outbox", figures.keeping, 4 * self.machines[machine].mailbox.pending.count + 64),
         ]
-        for (what, count, limit) in limits where count > limit {
+        for (what, count, limit) in limits + self.deviceLimits(of: machine, figures) where count > limit {
             self.fail(.limits, "\(machine) has \(count) \(what), of at most \(limit)")
         }
     }
@@ -193,7 +199,7 @@ extension World {
         }
     }
 
-    private mutating func doubt(_ machine: Int, _ peer: PeerID, _ trust: Trust, _ until: WallTime? = nil) {
+    mutating func doubt(_ machine: Int, _ peer: PeerID, _ trust: Trust, _ until: WallTime? = nil) {
         self.machines[machine].opinions[peer, default: Machine.Opinion(trust: .unknown, until: nil)].doubts.append((trust, until))
     }
 }

@@ -79,6 +79,7 @@ final class Machine {
     var works = 0
     var streams = StreamSide()
     var transfers = TransferSide()
+    var devices = DeviceSide()
 
     var id: PeerID { self.identities[0] }
 
@@ -136,6 +137,7 @@ final class Machine {
         self.data = DataSide()
         self.streams = StreamSide()
         self.transfers = TransferSide()
+        self.devices = DeviceSide()
         self.crash = nil
         self.missed = []
         self.mailbox.pending = []

@@ -17,6 +17,8 @@ struct Mailbox: Sendable {
         case deliver(PeerID, LinkID, [InboxMessage])
         case bodies(Conversation, [MessageID])
         case receipts(PeerID)
+        /// A text that a device offers.
+        case text(InvitationID, InboxMessage)
     }
 
     struct Row: Sendable {

@@ -68,6 +68,11 @@ extension World {
         case .respond:
             guard let invitation = self.invitation(action[1], .incoming, of: machine) else { return }
             let decisions: [Invitation.Decision] = [.accept, .reject, .block]
+            if action[2] % 3 == 0, invitation.offer != nil {
+                self.machines[machine].devices.accepted.append(invitation.id)
+                // The trust is written first. The call still fails if there is no space for the files.
+                if action[3] == 1 { self.doubt(machine, invitation.peerID, .trusted) }
+            }
             self.call(.respond(invitation.id, decisions[action[2] % 3], always: action[3] == 1), on: machine)
         case .await:
             guard let invitation = self.invitation(action[1], nil, of: machine) else { return }
@@ -89,6 +94,8 @@ extension World {
         case .accept, .gone, .write, .finish, .read, .abort: self.stream(action, on: machine)
         case .group, .inviteToGroup, .endGroup, .removeMember, .sendToGroup, .shareFile: self.group(action, on: machine)
         case .answerFile, .removeFile, .changeFile: self.resource(action, on: machine)
+        case .trustDevice: self.trustDevice(action, on: machine)
+        case .changeDevices: self.changeDevices(action, on: machine)
         default: self.act(action, on: machine, about: self.peer(action[1], of: machine))
         }
     }
@@ -205,6 +212,7 @@ extension World {
             let until = self.clock.now + .milliseconds(action[3])
             self.network.slow(machine, self.peer(action[1], of: machine), by: .milliseconds(action[2]), until: until)
         case .cut: self.cut(action[0])
+        case .announce, .offer, .upload, .cancelOffer, .guess: self.device(action)
         case .shut: self.machines[machine].shutUntil = self.clock.now + .milliseconds(action[1])
         default: self.attack(action)
         }

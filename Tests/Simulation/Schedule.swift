@@ -4,16 +4,19 @@ package struct Schedule: Sendable, Hashable {
     package var seed: UInt64
     package var honest: Int
     package var hostile: Int
+    /// The number of LocalSend devices.
+    package var devices: Int
     package var actions: [Action] = []
     /// The end of the faults, in milliseconds.
     package var end = 0
 
     package var machines: Int { self.honest + self.hostile }
 
-    package init(seed: UInt64, honest: Int, hostile: Int) {
+    package init(seed: UInt64, honest: Int, hostile: Int, devices: Int = 0) {
         self.seed = seed
         self.honest = honest
         self.hostile = hostile
+        self.devices = devices
     }
 
     // MARK: Text form
@@ -23,9 +26,11 @@ package struct Schedule: Sendable, Hashable {
         package let description: String
     }
 
-    /// The text form, with a line each for the seed, the numbers of machines, the actions in order, and the end.
+    /// The text form, with a line each for the seed, the numbers of machines and of devices if there are any, the actions in order, and the
+    /// end.
     package var text: String {
         var lines = ["seed \(self.seed)", "honest \(self.honest)", "hostile \(self.hostile)"]
+        if self.devices > 0 { lines.append("devices \(self.devices)") }
         for action in self.actions {
             lines.append((["\(action.milliseconds)", action.verb.rawValue] + action.arguments.map(\.description)).joined(separator: " "))
         }
@@ -44,6 +49,8 @@ package struct Schedule: Sendable, Hashable {
             return value
         }
         self.init(seed: try header("seed"), honest: Int(try header("honest")), hostile: Int(try header("hostile")))
+        if lines.first?.first == "devices" { self.devices = Int(try header("devices")) }
+        guard self.devices <= 16 else { throw Unreadable(description: "a world has at most 16 devices") }
         guard (2...16).contains(self.machines), self.honest >= 1 else { throw Unreadable(description: "a world has 2 to 16 machines") }
         guard let last = lines.popLast(), last.count == 2, last[0] == "end", let end = Int(last[1]) else {
             throw Unreadable(description: "a schedule ends with its end")

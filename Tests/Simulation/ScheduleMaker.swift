@@ -3,6 +3,7 @@ struct ScheduleMaker {
     private var random: SplitMix64
     private let honest: Int
     private let hostile: Int
+    private let devices: Int
     private var milliseconds = 0
     /// The frequency of each verb: one schedule is mostly about invitations, another about crashes.
     private var weights: [(verb: Action.Verb, weight: Int)]
@@ -14,9 +15,11 @@ struct ScheduleMaker {
         var random = SplitMix64(seed: schedule.seed, 1)
         self.honest = schedule.honest
         self.hostile = schedule.hostile
+        self.devices = schedule.devices
         self.favourites = [random.below(schedule.honest), random.below(schedule.machines)]
         self.weights = Action.Verb.allCases.map { verb in
-            let isPossible = schedule.hostile > 0 || !Self.hostileVerbs.contains(verb)
+            let isPossible =
+                (schedule.hostile > 0 || !Self.hostileVerbs.contains(verb)) && (schedule.devices > 0 || !Self.deviceVerbs.contains(verb))
             return (verb, isPossible ? Self.weight(verb) * random.one(of: [0, 1, 1, 2, 4]) : 0)
         }
         self.total = max(1, self.weights.reduce(0) { $0 + $1.weight })
@@ -24,6 +27,9 @@ struct ScheduleMaker {
     }
 
     private static let hostileVerbs: [Action.Verb] = [.approach, .say, .forge, .swarm, .flood, .hangUp, .crowd]
+    private static let deviceVerbs: [Action.Verb] = [
+        .announce, .offer, .upload, .cancelOffer, .guess, .trustDevice, .changeDevices,
+    ]
 
     private static func weight(_ verb: Action.Verb) -> Int {
         switch verb {
@@ -47,6 +53,11 @@ struct ScheduleMaker {
         case .withdraw, .leave, .rename, .restart, .restore, .jump, .slow, .shut, .forget, .discovery, .hangUp, .gone, .flood: 3
         case .crowd: 4
         case .swarm: 1
+        case .offer, .upload: 120
+        case .trustDevice: 30
+        case .announce, .cancelOffer: 20
+        case .changeDevices: 15
+        case .guess: 8
         }
     }
 
@@ -113,6 +124,7 @@ struct ScheduleMaker {
         self.random.chance(60) ? self.random.one(of: self.favourites) : self.random.below(self.honest + self.hostile)
     }
     private mutating func attacker() -> Int { self.honest + self.random.below(max(1, self.hostile)) }
+    private mutating func device() -> Int { self.random.below(max(1, self.devices)) }
     private mutating func any() -> Int { self.random.below(1 << 20) }
     private mutating func naming() -> Int { self.random.one(of: [0, 0, 0, 1, 2]) }
     private mutating func duration() -> Int { self.random.one(of: [20, 20, 300, 300, 300, 3_000, 3_000, 12_000, 45_000]) }
@@ -179,6 +191,17 @@ struct ScheduleMaker {
         case .swarm: [self.attacker(), self.person(), self.random.one(of: [6, 20, 60]), self.any()]
         case .hangUp: [self.attacker(), self.any()]
         case .crowd: [self.attacker(), self.any(), self.random.one(of: [70, 130, 130, 300]), self.any()]
+        case .announce: [self.device(), self.person(), self.random.one(of: [1, 1, 1, 5, 40, 300]), self.any()]
+        case .offer: [self.device(), self.person(), self.random.one(of: [1, 1, 1, 1, 1, 1, 3, 20]), self.any()]
+        case .upload: [self.device(), self.any(), self.any()]
+        case .cancelOffer: [self.device(), self.person(), self.random.below(3), self.any()]
+        case .guess: [self.device(), self.person(), self.random.one(of: [1, 2, 5, 30]), self.any()]
+        case .trustDevice:
+            [
+                self.person(), self.device(), self.random.one(of: [0, 0, 0, 1, 2, 3, 4, 5]), self.random.one(of: [0, 0, 10, 900]),
+                self.random.below(3),
+            ]
+        case .changeDevices: [self.person(), self.random.below(5), self.any()]
         }
     }
 }

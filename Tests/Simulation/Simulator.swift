@@ -1,6 +1,6 @@
 /// Plays worlds by their seeds, and shortens failing schedules.
 package struct Simulator {
-    /// The number of schedules of a world, each played from the beginning, and the length of one in steps before the faults stop.
+    /// The number of schedules of a world without devices, each played from the beginning, and the length of one in steps before the faults stop.
     package static let schedules = 4
     package static let steps = 300
 
@@ -29,8 +29,13 @@ package struct Simulator {
         var random = SplitMix64(seed: seed)
         let nodes = self.nodes ?? random.one(of: random.chance(4) ? [16] : [2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 8])
         let hostile = nodes == 2 ? random.one(of: [0, 0, 1]) : random.below(min(3, nodes - 1))
-        for _ in 0..<Self.schedules {
-            let schedule = Schedule(seed: random.next(), honest: nodes - hostile, hostile: hostile)
+        for number in 0...Self.schedules {
+            var schedule = Schedule(seed: random.next(), honest: nodes - hostile, hostile: hostile)
+            // A last schedule with LocalSend devices, of few machines.
+            if number == Self.schedules {
+                schedule = Schedule(
+                    seed: schedule.seed, honest: random.one(of: [2, 2, 3]), hostile: random.below(2), devices: random.number(in: 1...4))
+            }
             let (world, made) = World.make(schedule, steps: Self.steps, trace: self.trace)
             self.played += 1
             self.steps += world.steps

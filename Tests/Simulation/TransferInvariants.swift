@@ -8,6 +8,7 @@ extension World {
 
     mutating func check(_ command: TransferCommand, for id: ResourceID, of machine: Int, _ effect: Effect, _ input: Input) {
         if case .send(_, _, let link) = command { _ = self.checkLink(link, of: machine, effect, input) }
+        if case .receiveBody(let row, _, _, let call) = command { self.checkUpload(row, call, of: machine) }
         let mover = self.machines[machine].transfers.current[id]
         let isExpected =
             switch command {

@@ -53,6 +53,8 @@ struct TransferMover {
     /// The content that an upload reads.
     var content: Content?
     var position: UInt64 = 0
+    /// The body of a device's upload that it receives.
+    var body: DeviceBody?
     /// The data connection that it receives from.
     var data: Int?
 }

@@ -42,6 +42,9 @@ package struct Violation: Error, Sendable, CustomStringConvertible {
         case transfers
         /// No frame of a group is sent to a peer that is not a member. At the end all members hold the same records, and are connected.
         case groups
+        /// No device is in a session, and none is listed that has shown no certificate. A device's files are received if a user or the
+        /// settings have accepted them, from their sender alone, once, and with the offered size and digest. Reserved space is released.
+        case devices
     }
 
     package let invariant: Invariant

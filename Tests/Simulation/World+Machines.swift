@@ -170,8 +170,8 @@ extension World {
         case .placeLeft(let rows): self.placeLeft(rows, on: machine)
         case .sign(let id, let inputs): self.sign(inputs, as: id, on: machine)
         case .check(let id, let checks): self.check(checks, as: id, on: machine)
-        // No machine of a world listens to LocalSend.
-        case .publish, .log, .device: break
+        case .device(let effect): self.carryOut(effect, on: machine)
+        case .publish, .log: break
         }
     }
 

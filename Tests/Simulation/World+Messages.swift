@@ -131,6 +131,9 @@ extension World {
         case .bodies(let conversation, let ids):
             let bodies = ids.compactMap { id in own.mailbox.body(of: id).map { LoadedBody(id: id, body: $0) } }
             input = .bodies(conversation, ids, error.map { .failure($0) } ?? .success(bodies))
+        case .text(let id, let message):
+            let outcome = error == nil ? own.mailbox.deliver([message], at: self.clock.now(skew: own.skew).wall).first : nil
+            input = .device(.delivered(id, outcome))
         case .receipts(let peer): input = .receipts(peer, error == nil ? Array(own.mailbox.receipts[peer] ?? []) : nil)
         }
         self.trace?.note("\(machine) disk: \(error.map { "failed: \($0)" } ?? "done")")

@@ -68,6 +68,7 @@ extension World {
         case .removeFile:
             guard !rows.isEmpty else { return }
             let row = rows[action[1] % rows.count]
+            if row.peerID.kind == .localsend { self.devices.removed.append(row.id) }
             switch action[2] % 3 {
             case 0:
                 if let share = row.shareID, action[1] % 2 == 0 { return self.call(.resource(.removeShare(share)), on: machine) }
@@ -102,11 +103,12 @@ extension World {
     mutating func carryOut(_ command: TransferCommand, _ id: ResourceID, on machine: Int) {
         switch command {
         case .open(let row, let source): self.beginMover(TransferMover(row: row, source: source), with: command, on: machine)
-        case .resume(let row, _, _): self.beginMover(TransferMover(row: row, source: .none), with: command, on: machine)
+        case .resume(let row, _, _), .receiveBody(let row, _, _, _):
+            self.beginMover(TransferMover(row: row, source: .none), with: command, on: machine)
         case .compare, .send, .sendOverData, .digest, .begin, .receiveData, .settle: self.order(.command(command), id, on: machine)
         case .checkRoom: self.plan(.room(id), on: machine)
         // The movers' bytes have their own random pace.
-        case .pace, .receiveBody: break
+        case .pace: break
         case .place(let row): self.plan(.place(row.id), on: machine)
         case .removeContent(let call):
             if call == nil, self.order(.command(command), id, on: machine) { return }
@@ -121,7 +123,8 @@ extension World {
             }
             self.machines[machine].transfers.movers[number]?.isStopped = true
             self.machines[machine].transfers.movers[number]?.isKept = isKept
-            if self.machines[machine].transfers.movers[number]?.data != nil {
+            let mover = self.machines[machine].transfers.movers[number]
+            if mover?.data != nil || mover?.body != nil {
                 self.clock.plan(.resourceBytes(machine, run: self.machines[machine].run, number), after: .milliseconds(1))
             }
             self.stir(number, on: machine)

@@ -26,6 +26,7 @@ package struct World {
     var heardGroups: OrderedDictionary<GroupID, HeardGroup> = [:]
     var streamIDs: [StreamID] = []
     var resourceIDs: [ResourceID] = []
+    var devices = Devices()
     /// The last check of idle pairs.
     var lastLook: Instant = .zero
     /// Whether the faults have stopped.
@@ -56,6 +57,12 @@ package struct World {
             settings.putsInPlace = random.chance(60)
             settings.groupInvitations = index % 3 == 1 ? .accept : .ask
             settings.name = try? DisplayName(name)
+            if schedule.devices > 0 {
+                var random = SplitMix64(seed: schedule.seed, 22, UInt64(index))
+                settings.devices.isOn = random.chance(90)
+                settings.devices.pin = random.chance(40) ? Self.pin : nil
+                settings.devices.offerTime = .seconds(random.one(of: [5, 30, 60]))
+            }
             var clocks = SplitMix64(seed: schedule.seed, 12, UInt64(index))
             self.machines.append(
                 Machine(

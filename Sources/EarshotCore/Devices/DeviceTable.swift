@@ -99,6 +99,10 @@ struct DeviceTable: Sendable {
     mutating func refuseLater(_ call: CallID) { self.late.append(call) }
     mutating func takeLate(_ call: CallID) -> Bool { self.late.remove(call) != nil }
 
+    // Tests look at these.
+    var lateCount: Int { self.late.count }
+    var abandonedCount: Int { self.abandoned.count }
+
     /// Ends everything that waits. Returns the calls.
     mutating func dismiss() -> [CallID] {
         let calls = self.offers.values.map(\.call) + self.late + self.sessions.values.flatMap { $0.moving.map(\.call) }
@@ -119,6 +123,7 @@ struct AnnouncementState: Sendable {
     private var unreached: OrderedSet<PeerAddress> = []
 
     mutating func answerIfUnreached(_ place: PeerAddress) { self.unreached.append(place) }
+    var unreachedCount: Int { self.unreached.count }
     mutating func takeUnreached(_ place: PeerAddress) -> Bool { self.unreached.remove(place) != nil }
 
     /// Begins a round. Returns the wait before its first datagram; `nil` if a round is under way.

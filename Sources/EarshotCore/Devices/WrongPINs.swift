@@ -18,6 +18,8 @@ struct WrongPINs: Sendable, Hashable {
             || self.entries.count { $0.origin == origin } >= EarshotLimits.devicePINsPerAddress
     }
 
+    var count: Int { self.entries.count }
+
     mutating func note(_ origin: [UInt8], at now: MonotonicInstant) { self.entries.append(Entry(origin: origin, time: now)) }
 
     /// Records a right PIN: its address may err again. The others still count for all addresses together.
