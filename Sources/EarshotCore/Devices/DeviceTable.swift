@@ -103,14 +103,20 @@ struct DeviceTable: Sendable {
     var lateCount: Int { self.late.count }
     var abandonedCount: Int { self.abandoned.count }
 
-    /// Ends everything that waits. Returns the calls.
-    mutating func dismiss() -> [CallID] {
+    /// Ends everything that waits. Returns the calls of devices, and those of users who have accepted an offer.
+    mutating func dismiss() -> (devices: [CallID], users: [CallID]) {
+        let users = self.offers.values.compactMap { offer in
+            switch offer.stage {
+            case .asking: nil as CallID?
+            case .reserving(let user), .delivering(let user): user
+            }
+        }
         let calls = self.offers.values.map(\.call) + self.late + self.sessions.values.flatMap { $0.moving.map(\.call) }
         self.offers = [:]
         self.late = []
         self.sessions = [:]
         self.uploads = [:]
-        return calls
+        return (calls, users)
     }
 }
 

@@ -119,7 +119,11 @@ extension NodeCore {
     }
 
     /// Refuses everything that devices wait for, because the node has stopped.
-    mutating func dismissDevices() { for call in self.devices.dismiss() { self.refuse(call, .failed) } }
+    mutating func dismissDevices() {
+        let (devices, users) = self.devices.dismiss()
+        for call in devices { self.refuse(call, .failed) }
+        for call in users { self.answer(call, .failure(.stopping)) }
+    }
 }
 
 extension Resource {

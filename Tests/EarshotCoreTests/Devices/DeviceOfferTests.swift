@@ -35,6 +35,16 @@ import Testing
         #expect(try bob.invitation(id).sessionID == nil && bob.core.sessions.isEmpty && bob.peersOnDisk.isEmpty)
     }
 
+    @Test func theStopAnswersTheUserWhoHasAcceptedAnOffer() throws {
+        var bob = CoreBench.forDevices()
+        let offer = bob.offer()
+        bob.call(.respond(try #require(bob.pending.first), .accept, always: false))
+        let accept = bob.lastCall
+        bob.handle(.stop)
+        bob.handle(.stopped)
+        #expect(bob.refusal(of: offer) == .failed && bob.answers[accept] == .failure(.stopping))
+    }
+
     @Test func withoutSpaceAnOfferFailsForBothSides() throws {
         var bob = CoreBench.forDevices()
         let offer = bob.offer()
