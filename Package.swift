@@ -340,6 +340,7 @@ let package = Package(
                 "Earshot", "EarshotWire", "EarshotSafety", "CLinux", "earshotd", "EarshotCLI",
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"), .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "X509", package: "swift-certificates"), .product(name: "SwiftASN1", package: "swift-asn1"),
             ],
             exclude: ["report.py", "threats.txt"], swiftSettings: settings),
         .testTarget(

@@ -107,9 +107,9 @@ extension World {
                 DeviceFile(
                     id: "t", name: "x", size: 12, contentType: "text/plain", preview: "\(1_000_000_000_000 + self.devices.newStamp())")
             ]
-        case 4: files[0].name = random.one(of: ["../x", "/etc/passwd", "a//b", ""])
+        case 4: files[0] = files[0].with(name: random.one(of: ["../x", "/etc/passwd", "a//b", ""]))
         case 5: files.append(files[0])
-        case 6: files[0].size = random.one(of: [.max, WireLimits.resourceSize + 1, 1 << 50])
+        case 6: files[0] = files[0].with(size: random.one(of: [.max, WireLimits.resourceSize + 1, 1 << 50]))
         case 7: files = []
         default: break
         }
@@ -318,5 +318,12 @@ extension World {
     private mutating func endBody(_ number: Int, _ mover: TransferMover, on machine: Int) {
         self.machines[machine].transfers.movers[number]?.body = nil
         self.finishOrder(number, mover, on: machine)
+    }
+}
+
+extension DeviceFile {
+    /// Returns the file with another name or size.
+    fileprivate func with(name: String? = nil, size: UInt64? = nil) -> DeviceFile {
+        DeviceFile(id: self.id, name: name ?? self.name, size: size ?? self.size, contentType: self.contentType, sha256: self.sha256)
     }
 }

@@ -115,10 +115,12 @@ extension NodeCore {
     /// Whether a sender may have one more offer: one that waits, and few that are under way. A trusted device is not counted with others.
     private mutating func mayOffer(_ sender: DeviceSender, isTrusted: Bool, _ place: PeerID, from origin: [UInt8]) -> Bool {
         if let id = sender.id, self.devices.offers.values.contains(where: { $0.sender.id == id }) { return false }
-        let own = self.devices.sessions.values.count { $0.sender.isSame(as: sender) }
+        // Offers that are accepted become sessions once their space is reserved.
+        let accepted = self.devices.offers.values.filter { $0.stage != .asking }
+        let own = self.devices.sessions.values.count { $0.sender.isSame(as: sender) } + accepted.count { $0.sender.isSame(as: sender) }
         guard own < EarshotLimits.deviceSessions else { return false }
         guard !isTrusted else { return true }
-        guard self.devices.sessions.count < EarshotLimits.allDeviceSessions else { return false }
+        guard self.devices.sessions.count + accepted.count < EarshotLimits.allDeviceSessions else { return false }
         return self.strangers.invitations.rate.admit(place, from: origin, at: self.now.monotonic)
     }
 
