@@ -59,9 +59,9 @@ final class ExchangeHandler: ChannelInboundHandler {
         context.flush()
     }
 
-    /// Sends a piece of an upload. `taken` succeeds when the socket has taken it.
-    func send(_ piece: ByteBuffer, taken: EventLoopPromise<Void>, context: ChannelHandlerContext) {
-        self.machine.beganBody()
+    /// Sends a piece of an upload. `taken` succeeds when the socket has taken it. The device may answer as soon as it has the last piece.
+    func send(_ piece: ByteBuffer, isLast: Bool, taken: EventLoopPromise<Void>, context: ChannelHandlerContext) {
+        if isLast { self.machine.endedBody() } else { self.machine.beganBody() }
         self.limit(LocalSendLimits.silentTime, context: context)
         context.writeAndFlush(self.wrapOutboundOut(.body(.byteBuffer(piece))), promise: taken)
     }

@@ -18,7 +18,7 @@ struct UploadSender: Sendable {
                 guard UInt64(piece.readableBytes) <= left else { return .lost("the content has more than the offered \(size) bytes") }
                 left -= UInt64(piece.readableBytes)
                 while let part = piece.readSlice(length: min(piece.readableBytes, LocalSendLimits.uploadPiece)), part.readableBytes > 0 {
-                    let taken = self.write(part)
+                    let taken = self.write(part, isLast: left == 0 && piece.readableBytes == 0)
                     if let pending, !(await Self.succeeds(pending)) { return nil }
                     pending = taken
                 }
@@ -33,10 +33,10 @@ struct UploadSender: Sendable {
     }
 
     /// Writes a piece. The future fails if the connection has ended.
-    private func write(_ piece: ByteBuffer) -> EventLoopFuture<Void> {
+    private func write(_ piece: ByteBuffer, isLast: Bool) -> EventLoopFuture<Void> {
         let taken = self.channel.eventLoop.makePromise(of: Void.self)
         self.channel.eventLoop.execute {
-            guard self.withHandler({ $0.send(piece, taken: taken, context: $1) }) else { return taken.fail(ChannelError.ioOnClosedChannel) }
+            guard self.withHandler({ $0.send(piece, isLast: isLast, taken: taken, context: $1) }) else { return taken.fail(ChannelError.ioOnClosedChannel) }
         }
         return taken.futureResult
     }
