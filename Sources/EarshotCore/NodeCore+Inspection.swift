@@ -136,7 +136,7 @@ extension NodeCore {
         figures.deviceSessions = devices.sessions.count
         (figures.lateDeviceRefusals, figures.abandonedDeviceOffers) = (devices.lateCount, devices.abandonedCount)
         (figures.wrongPINs, figures.unreachedDevices) = (devices.pins.count, devices.announcements.unreachedCount)
-        var senders: [DeviceSender: (offers: Int, sessions: Int)] = [:]
+        var senders: OrderedDictionary<DeviceSender, (offers: Int, sessions: Int)> = [:]
         for offer in devices.offers.values {
             if offer.sender.id != nil { senders[offer.sender, default: (0, 0)].offers += 1 }
             let isTrusted = offer.sender.id.map { devices[$0]?.trust == .trusted } == true

@@ -100,7 +100,8 @@ import Testing
                     return
                 }
             }
-            await node.call { $0 == .uploadFailed }
+            // The connection may end before the device has read the request.
+            #expect(!node.calls.contains { if case .uploaded = $0 { true } else { false } })
         }
     }
 

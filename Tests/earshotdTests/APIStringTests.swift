@@ -53,7 +53,7 @@ import Testing
         "InvitationResponse": [#"{"decision":"accept"}"#],
         "MessageRequest": [
             #"{"to":["PEER"],"mode":"reliable","content_type":"text/plain","body":"hi","message_id":"ID","queue":true,"in_reply_to":"ID"}"#,
-            #"{"to":["PEER"],"content_type":"text/plain","body_base64":"aGk=","queue":true}"#,
+            #"{"to":["PEER"],"content_type":"text/plain","body_base64":"aGk=","queue":true,"pin":"123456"}"#,
             #"{"to":"all","body":"hi"}"#, #"{"group":"\#(group)","body":"hi","queue":true}"#,
         ],
         "GroupRequest": [#"{"name":"team"}"#],
@@ -61,7 +61,7 @@ import Testing
         "GroupInvitationRequest": [#"{"peers":["PEER"],"context":"aGk=","timeout_seconds":86400}"#],
         "ReadRequest": [#"{"messages":[{"id":"ID","from":"PEER"}]}"#],
         "ResourceRequest": [
-            #"{"to":["BLOCKED"],"path":"/nowhere","name":"x","digest":"xxh3"}"#, #"{"group":"\#(group)","path":"/nowhere"}"#,
+            #"{"to":["BLOCKED"],"path":"/nowhere","name":"x","digest":"xxh3","pin":"123456"}"#, #"{"group":"\#(group)","path":"/nowhere"}"#,
         ],
         "ResourceResponse": [#"{"decision":"accept"}"#],
     ]

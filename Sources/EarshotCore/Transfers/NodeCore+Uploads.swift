@@ -37,8 +37,9 @@ extension NodeCore {
     private mutating func record(_ draft: ResourceDraft, for caller: CallID? = nil) -> TransferRecord {
         let peer = draft.conversation.peer
         if let pin = draft.pin { self.devices.shipments.give(pin, for: .resource(draft.id)) }
+        let name = peer.kind == .localsend ? self.shown(peer).name : self.records[peer]?.name
         let row = Resource(
-            id: draft.id, direction: .outgoing, peerID: peer, peerName: peer.kind == .localsend ? self.shown(peer).name : self.records[peer]?.name ?? peer.description,
+            id: draft.id, direction: .outgoing, peerID: peer, peerName: name ?? peer.description,
             group: draft.conversation.group.map(self.label), shareID: draft.shareID, name: draft.name, kind: draft.kind, size: draft.size,
             state: .offered, path: draft.path, created: self.now.wall)
         let patience = draft.isQueued ? self.settings.outboxAge : EarshotLimits.resourceResumeTime
