@@ -1,0 +1,97 @@
+import APIDocument
+import Foundation
+import Testing
+
+extension LAN {
+    /// Hostile devices on the network of a daemon that accepts the files of strangers.
+    @Suite struct LocalSendHostile {
+        /// A hostile sender and the last status that it gets.
+        struct Attack: Sendable, CustomTestStringConvertible {
+            let options: [String]
+            let request: String
+            let statuses: [Int]
+
+            var testDescription: String { self.options.joined(separator: " ") }
+        }
+
+        @Test(arguments: [
+            Attack(options: ["--size", "5"], request: "upload", statuses: [500]),
+            Attack(options: ["--size", "5", "--with-length"], request: "upload", statuses: [500]),
+            Attack(options: ["--size", "5000000"], request: "upload", statuses: [500]),
+            Attack(options: ["--size", "9000000000000000000"], request: "prepare-upload", statuses: [507]),
+            Attack(options: ["--sha256", String(repeating: "0", count: 64)], request: "upload", statuses: [422, 422, 422]),
+            Attack(options: ["--token", "wrong"], request: "upload", statuses: [403]),
+            Attack(options: ["--token", "none"], request: "upload", statuses: [400]),
+            Attack(options: ["--other-certificate"], request: "upload", statuses: [403]),
+            Attack(options: ["--upload-from", "10.77.0.62"], request: "upload", statuses: [403]),
+            Attack(options: ["--name", "../../escaped"], request: "prepare-upload", statuses: [400]),
+            Attack(options: ["--name", "/etc/escaped"], request: "prepare-upload", statuses: [400]),
+            Attack(options: ["--many", "5001"], request: "prepare-upload", statuses: [413]),
+        ])
+        func senders(_ attack: Attack) async throws {
+            try await Laboratory.run { laboratory in
+                let bob = try await laboratory.bob(["EARSHOT_INVITATIONS_FROM_UNKNOWN": "accept"])
+                try await laboratory.ownHost("mallory", "10.77.0.61")
+                try await laboratory.lab("host", "exec", "mallory", "--", "ip", "addr", "add", "10.77.0.62/24", "dev", "eth0")
+                let song = try await laboratory.file("song.flac", mebibytes: 1)
+                let mallory = try await laboratory.device(
+                    "mallory", on: "mallory", ["send", Laboratory.bobsAddress, "53317", song] + attack.options)
+                let end = await mallory.end()
+                #expect(end.status == 3 && end.statuses(of: attack.request) == attack.statuses, "\(end)")
+                #expect(try await !bob.fileStates().values.contains("completed"))
+                #expect(bob.isRunning)
+            }
+        }
+
+        @Test func aFileIsUploadedOnce() async throws {
+            try await Laboratory.run { laboratory in
+                let bob = try await laboratory.bob(["EARSHOT_INVITATIONS_FROM_UNKNOWN": "accept"])
+                let phone = try await laboratory.send([try laboratory.photos(), "--repeat"])
+                #expect(await phone.end().statuses(of: "upload").filter { $0 == 200 }.count == 2)
+                try await bob.awaitFiles(["one.txt": "completed", "empty": "completed"])
+            }
+        }
+
+        /// A fingerprint in a body or a datagram lists no device, and changes none that is listed.
+        @Test func claimedFingerprints() async throws {
+            try await Laboratory.run { laboratory in
+                let bob = try await laboratory.bob()
+                let phone = try await laboratory.device("phone", on: "alice", ["serve", "\(laboratory.place)/in", "--announce"])
+                let id = try await phone.id()
+                let before = try await bob.awaitDevice(id)
+                try await bob.expect(0, "trust", id)
+                let fingerprint = try #require(before["fingerprint"]?.string)
+
+                try await laboratory.ownHost("mallory", "10.77.0.61")
+                let arguments = ["register", Laboratory.bobsAddress, "53317", "--claim", fingerprint]
+                let registered = await (try await laboratory.device("mallory", on: "mallory", arguments)).end()
+                #expect(registered.statuses(of: "register") == [200], "\(registered)")
+                let forged = await (try await laboratory.device("mallory", on: "mallory", ["forge", "3", "--claim", fingerprint])).end()
+                #expect(forged.status == 0, "\(forged)")
+                // A device that is found later shows that the earlier datagrams were handled.
+                let tablet = try await laboratory.device("tablet", on: "carol", ["serve", "\(laboratory.place)/in2", "--announce"])
+                try await bob.awaitDevice(try await tablet.id())
+                let rows = try await bob.json("peers")["peers"]?.elements ?? []
+                #expect(rows.count == 2)
+                let after = try #require(rows.first { $0["id"]?.string == id })
+                #expect(after["name"] == before["name"] && after["addresses"] == before["addresses"])
+            }
+        }
+
+        @Test func tenThousandAnnouncements() async throws {
+            try await Laboratory.run { laboratory in
+                let bob = try await laboratory.bob()
+                try await laboratory.ownHost("mallory", "10.77.0.61")
+                let arguments = ["forge", "10000", "--sources", "10.77.0.70", "100"]
+                let forged = await (try await laboratory.device("mallory", on: "mallory", arguments)).end()
+                #expect(forged.status == 0, "\(forged)")
+                #expect(try await bob.json("peers")["peers"]?.elements == [], "nothing is listed without its certificate")
+                // Friendly devices are still found; bob's answers are limited to 30 a minute.
+                let phone = try await laboratory.device("phone", on: "alice", ["register", Laboratory.bobsAddress, "53317"])
+                #expect(await phone.end().status == 0)
+                try await eventually("bob lists the phone") { try await bob.json("peers")["peers"]?.elements.count == 1 }
+                #expect(bob.isRunning)
+            }
+        }
+    }
+}
