@@ -85,7 +85,7 @@ extension LAN {
             Answer(options: ["--bad-checksums", "3"], arguments: [], status: 76),
             Answer(options: ["--rate", "20000000"], arguments: [], status: 0),
             Answer(options: ["--space", "10"], arguments: [], status: 74),
-            Answer(options: ["--other-after", "2"], arguments: [], status: 77),
+            Answer(options: ["--other-after", "4"], arguments: [], status: 76),
             Answer(options: ["--cancel-after", "1000000", "--rate", "4000000"], arguments: [], status: 77),
             Answer(options: ["--cut-after", "1000000"], arguments: [], status: 75),
             Answer(options: ["--answer", "busy"], arguments: ["--timeout", "5"], status: 75),
