@@ -15,8 +15,8 @@ extension LAN {
         }
 
         @Test(arguments: [
-            Attack(options: ["--size", "5"], request: "upload", statuses: [500]),
-            Attack(options: ["--size", "5", "--with-length"], request: "upload", statuses: [500]),
+            Attack(options: ["--size", "5"], request: "upload", statuses: [413]),
+            Attack(options: ["--size", "5", "--with-length"], request: "upload", statuses: [413]),
             Attack(options: ["--size", "5000000"], request: "upload", statuses: [500]),
             Attack(options: ["--size", "9000000000000000000"], request: "prepare-upload", statuses: [507]),
             Attack(options: ["--sha256", String(repeating: "0", count: 64)], request: "upload", statuses: [422, 422, 422]),

@@ -88,7 +88,6 @@ extension LAN {
             Answer(options: ["--other-after", "4"], arguments: [], status: 76),
             Answer(options: ["--cancel-after", "1000000", "--rate", "4000000"], arguments: [], status: 77),
             Answer(options: ["--cut-after", "1000000"], arguments: [], status: 75),
-            Answer(options: ["--answer", "busy"], arguments: ["--timeout", "5"], status: 75),
         ])
         func answers(_ answer: Answer) async throws {
             try await Laboratory.run { laboratory in
@@ -100,6 +99,17 @@ extension LAN {
                 #expect(outcome.status == answer.status, "\(outcome)")
                 #expect(phone.events("uploaded").count == (answer.status == 0 ? 1 : 0))
                 #expect(phone.events("violation") == [], "\(phone.events("violation"))")
+            }
+        }
+
+        /// A busy device is asked again until the command times out.
+        @Test func aBusyDeviceIsAskedAgain() async throws {
+            try await Laboratory.run { laboratory in
+                let bob = try await laboratory.bob()
+                let (phone, id) = try await Self.phone(laboratory, bob, ["--answer", "busy"])
+                let outcome = try await bob.earshot("send", id, "hello", "--timeout", "8")
+                #expect(outcome.status == 79, "nothing left this machine: \(outcome)")
+                #expect(phone.events("answered").count > 1)
             }
         }
 
