@@ -101,6 +101,7 @@ extension Daemon {
     }
 
     /// Waits for an offer of a device.
+    @discardableResult
     func awaitOffer() async throws -> JSONValue {
         var found: JSONValue?
         try await eventually("\(self.name) has an offer") {
