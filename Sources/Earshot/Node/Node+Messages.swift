@@ -71,7 +71,10 @@ extension Node {
             state: state, from: sender, in: groupID, after: place, limit: min(max(limit, 1), EarshotLimits.messagesListed))
     }
 
-    private func sender(_ name: String) throws(EarshotError) -> PeerID { try self.core.resolve(name) }
+    /// Returns the sender with this name. Messages of devices without a certificate share one sender, which is no peer.
+    private func sender(_ name: String) throws(EarshotError) -> PeerID {
+        name == PeerID.unprovenDevice.description ? .unprovenDevice : try self.core.resolve(name)
+    }
 
     /// Returns the id of a group. The full id also names a group that this machine has left, because the inbox may still have its
     /// messages.
@@ -97,7 +100,7 @@ extension Node {
 
     private func received(_ id: MessageID, from name: String?) async throws(EarshotError) -> Message {
         var sender: PeerID?
-        if let name { sender = try self.core.resolve(name) }
+        if let name { sender = try self.sender(name) }
         let messages = try await self.store.messages(id: id, from: sender)
         guard let message = messages.first else { throw EarshotError(.notFound, "there is no message \(id)") }
         guard messages.count == 1 else {
@@ -139,7 +142,7 @@ extension Node {
                 keys.append(Store.MessageKey(id: message.id, sender: nil))
                 continue
             }
-            let sender = if let known = senders[name] { known } else { try self.core.resolve(name) }
+            let sender = if let known = senders[name] { known } else { try self.sender(name) }
             senders[name] = sender
             keys.append(Store.MessageKey(id: message.id, sender: sender))
         }
