@@ -128,7 +128,7 @@ extension LAN {
         /// The sender hangs up, cancels without a session as older versions do, or nobody decides.
         @Test(arguments: [
             Way(options: ["--hang-up", "2"]), Way(options: ["--cancel-waiting", "2"]),
-            Way(options: [], settings: ["EARSHOT_LOCALSEND_TIMEOUT": "2s"]),
+            Way(options: [], settings: ["EARSHOT_LOCALSEND_TIMEOUT": "5s"]),
         ])
         func withdrawn(_ way: Way) async throws {
             try await Laboratory.run { laboratory in
