@@ -36,7 +36,9 @@ struct UploadSender: Sendable {
     private func write(_ piece: ByteBuffer, isLast: Bool) -> EventLoopFuture<Void> {
         let taken = self.channel.eventLoop.makePromise(of: Void.self)
         self.channel.eventLoop.execute {
-            guard self.withHandler({ $0.send(piece, isLast: isLast, taken: taken, context: $1) }) else { return taken.fail(ChannelError.ioOnClosedChannel) }
+            guard self.withHandler({ $0.send(piece, isLast: isLast, taken: taken, context: $1) }) else {
+                return taken.fail(ChannelError.ioOnClosedChannel)
+            }
         }
         return taken.futureResult
     }
