@@ -4,7 +4,7 @@ import Testing
 
 extension LAN {
     /// Hostile devices on the network of a daemon that accepts the files of strangers.
-    @Suite struct LocalSendHostile {
+    @Suite struct LocalSendAttacks {
         /// A hostile sender and the last status that it gets.
         struct Attack: Sendable, CustomTestStringConvertible {
             let options: [String]
