@@ -84,8 +84,10 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
         let mark = Self.deviceMark.utf8.count
         let isDevice = description.utf8.count == mark + Self.textLength && description.prefix(mark).uppercased() == Self.deviceMark
         let digest = isDevice ? description.dropFirst(mark) : description[...]
-        guard digest.utf8.count == Self.textLength, let bytes = Base32.decode(String(digest)) else { return nil }
-        self.init(bytes: bytes, kind: isDevice ? .localsend : .earshot)
+        guard digest.utf8.count == Self.textLength, let bytes = Base32.decode(String(digest)),
+            let id = PeerID(bytes: bytes, kind: isDevice ? .localsend : .earshot), id != .unprovenDevice
+        else { return nil }
+        self = id
     }
 
     /// Creates the id of an Earshot peer from its text form, in either case; `nil` for that of a device.

@@ -24,7 +24,11 @@ import Testing
         #expect(PeerID(deviceCertificate: Array("abc".utf8)).kind == .localsend)
     }
 
-    @Test(arguments: ["LS-", "LS-ABC", "LS\(peer)", "LS_\(peer)", "XX-\(peer)", "LS-\(peer)A", "L\u{17F}-\(peer)", "LS-LS-\(peer)"])
+    @Test(arguments: [
+        "LS-", "LS-ABC", "LS\(peer)", "LS_\(peer)", "XX-\(peer)", "LS-\(peer)A", "L\u{17F}-\(peer)", "LS-LS-\(peer)",
+        // The digest of the id that stands for devices without certificates.
+        "LS-\(String(repeating: "A", count: 52))",
+    ])
     func otherTextIsNoID(_ text: String) {
         #expect(PeerID(text) == nil)
     }
