@@ -106,30 +106,13 @@ package final class Transport: Sendable {
     }
 
     private func bind(port: Int) async throws -> UInt16 {
-        let channel: any Channel
-        do {
-            // Given as an address, because the resolver refuses IPv6 while no interface has it.
-            channel = try await self.serverBootstrap().bind(to: SocketAddress(ipAddress: "::", port: port)).get()
-        } catch let error as IOError where [EAFNOSUPPORT, EADDRNOTAVAIL].contains(error.errnoCode) {
-            channel = try await self.serverBootstrap().bind(to: SocketAddress(ipAddress: "0.0.0.0", port: port)).get()
-        }
+        let channel = try await self.serverBootstrap().bindEverywhere(port: port)
         self.listener.withLock { $0 = channel }
         return UInt16(channel.localAddress?.port ?? port)
     }
 
     private func serverBootstrap() -> ServerBootstrap {
-        let logger = self.logger
-        return ServerBootstrap(group: self.group)
-            .serverChannelOption(.backlog, value: 256)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(
-                        AcceptBackOffHandler(delay: TimeAmount(EarshotLimits.acceptBackOff), logger: logger))
-                }
-            }
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .childChannelOption(.recvAllocator, value: Self.strangersAllocator)
+        ServerBootstrap.forStrangers(on: self.group, backlog: 256, logger: self.logger)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.initialiseAccepted(channel) }
             }

@@ -64,31 +64,15 @@ final class DeviceServer: Sendable {
     }
 
     private func bind(port: Int) async throws -> UInt16 {
-        let channel: any Channel
-        do {
-            channel = try await self.bootstrap().bind(to: SocketAddress(ipAddress: "::", port: port)).get()
-        } catch let error as IOError where [EAFNOSUPPORT, EADDRNOTAVAIL].contains(error.errnoCode) {
-            channel = try await self.bootstrap().bind(to: SocketAddress(ipAddress: "0.0.0.0", port: port)).get()
-        }
+        let channel = try await self.bootstrap().bindEverywhere(port: port)
         self.listener.withLock { $0 = channel }
         return UInt16(clamping: channel.localAddress?.port ?? port)
     }
 
     private func bootstrap() -> ServerBootstrap {
-        let logger = self.logger
-        return ServerBootstrap(group: self.group)
-            .serverChannelOption(.backlog, value: 64)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(
-                        AcceptBackOffHandler(delay: TimeAmount(EarshotLimits.acceptBackOff), logger: logger))
-                }
-            }
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+        ServerBootstrap.forStrangers(on: self.group, backlog: 64, logger: self.logger)
             // One read at a time, so that the handshake's bytes are bounded however much of a request follows them.
             .childChannelOption(.maxMessagesPerRead, value: 1)
-            .childChannelOption(.recvAllocator, value: Transport.strangersAllocator)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.initialise(channel) }
             }
