@@ -78,6 +78,8 @@ extension EarshotLimits {
     package static let deviceAnnouncementInterval: Duration = .seconds(10)
     /// The interval of announcements while something is queued for a device.
     package static let deviceQueueAnnouncementInterval: Duration = .seconds(60)
+    /// The time for which this machine's networks are remembered, after they were read from the kernel.
+    package static let linksAge: Duration = .seconds(1)
     /// The number of datagrams that wait for the node. Further ones are dropped.
     package static let waitingDeviceDatagrams = 64
 }

@@ -51,8 +51,6 @@ enum LocalSendLimits {
     /// The bytes that are read and dropped after an answer that came before its request's end. With more, the socket is read no further, so
     /// that a sender that ignores the answer is held up.
     static let droppedBytes = 1024 * 1024
-    /// The age of the list of this machine's networks up to which it is used to check the source of a connection.
-    static let linksAge: TimeAmount = .seconds(1)
 
     // Client
     /// The time for the TLS handshake.

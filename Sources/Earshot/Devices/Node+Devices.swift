@@ -25,21 +25,8 @@ extension Node: DeviceRequests {
     /// Passes on an announcement from one of this machine's own links.
     func handleAnnouncement(_ info: DeviceInfo, _ address: PeerAddress, _ isAnswer: Bool) {
         self.deviceDatagrams.done()
-        guard self.isOnLink(address) else { return }
+        guard self.deviceLinks.permit(address) else { return }
         self.handle(.device(.announced(info, from: address, isAnswer: isAnswer)))
-    }
-
-    /// Whether an address is on one of this machine's links. The links are read once a second at most, because anyone can send datagrams.
-    private func isOnLink(_ address: PeerAddress) -> Bool {
-        let now = self.transport.timers.now
-        let links: LocalLinks
-        if let known = self.deviceLinks, now - known.at < .seconds(1) {
-            links = known.links
-        } else {
-            links = LocalLinks.current()
-            self.deviceLinks = (links, now)
-        }
-        return links.permit(address, fromLoopback: true)
     }
 
     // MARK: Requests

@@ -108,8 +108,8 @@ public actor Node {
     var deviceStopper: AsyncStream<Never>.Continuation?
     /// The bodies of devices' uploads, by their calls.
     var deviceBodies: [CallID: BodyFeed] = [:]
-    /// This machine's links, read a moment ago.
-    var deviceLinks: (links: LocalLinks, at: MonotonicInstant)?
+    /// This machine's links, to which announcements must belong.
+    let deviceLinks = CurrentLinks()
     /// Stops the attempts to send something to a device.
     var shipmentStoppers: [ShipmentID: AsyncStream<Never>.Continuation] = [:]
     nonisolated let deviceDatagrams = DeviceDatagrams()

@@ -1,33 +1,10 @@
 import Earshot
 import EarshotCore
 import NIOCore
-import Synchronization
 
 #if canImport(Glibc)
     import Glibc
 #endif
-
-/// This machine's networks, read from the kernel at most once in `LocalSendLimits.linksAge`. Devices on other networks are not served.
-final class CurrentLinks: Sendable {
-    private struct State {
-        var links: LocalLinks
-        var readAt: NIODeadline
-    }
-
-    private let state = Mutex<State?>(nil)
-
-    /// Whether an address is on one of the networks, or is this machine's own.
-    func permit(_ address: PeerAddress) -> Bool {
-        let links = self.state.withLock { state in
-            let now = NIODeadline.now()
-            if let current = state, now - current.readAt < LocalSendLimits.linksAge { return current.links }
-            let links = LocalLinks.current()
-            state = State(links: links, readAt: now)
-            return links
-        }
-        return links.permit(address, fromLoopback: true)
-    }
-}
 
 extension PeerAddress {
     /// Creates the address of the other side of a socket. IPv4 in IPv6 becomes IPv4, and a link-local address keeps its interface.
