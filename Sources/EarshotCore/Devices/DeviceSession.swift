@@ -6,12 +6,12 @@ struct DeviceSession: Sendable {
     /// A file of the session, with its token.
     struct File: Sendable {
         enum State: Sendable, Hashable {
-            /// Its upload may begin.
+            /// An upload of the file may begin.
             case awaited
-            /// It is being received, for this call.
+            /// An upload of the file is running, for this call.
             case moving(CallID)
             case received
-            /// It failed for good.
+            /// No further upload of the file is accepted.
             case failed
         }
 

@@ -35,10 +35,10 @@ struct DeviceTable: Sendable {
 
     /// Returns the device that gives way to a new one, if there are too many that are not stored. Devices that this machine has not reached
     /// itself are evicted first, then the one that was silent for longest. A device with an offer or a session stays.
-    func surplus(keeping isBusy: (PeerID) -> Bool) -> PeerID? {
+    var surplus: PeerID? {
         let seen = self.records.values.filter { !$0.isStored }
         guard seen.count >= EarshotLimits.seenDevices else { return nil }
-        let idle = seen.filter { !isBusy($0.id) }
+        let idle = seen.filter { !self.isBusy($0.id) }
         let forged = idle.filter { !$0.isReached }
         return (forged.isEmpty ? idle : forged).min { ($0.lastHeard ?? .first) < ($1.lastHeard ?? .first) }?.id
     }

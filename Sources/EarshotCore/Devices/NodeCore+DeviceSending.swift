@@ -15,8 +15,7 @@ extension NodeCore {
         }
         let device = self.devices[id]
         guard device?.trust != .blocked else { throw .blocked(device?.name ?? name) }
-        let shortest = PeerID.deviceMark.utf8.count + PeerID.shortestPrefix
-        let isNamedByID = name.utf8.count >= shortest && id.description.hasPrefix(name.uppercased())
+        let isNamedByID = PeerNaming.idPrefix(name, of: .localsend).map { id.description.utf8.starts(with: $0) } ?? false
         guard device?.trust == .trusted || isNamedByID else {
             throw EarshotError(.forbidden, "\(name) is not trusted, and anyone can take that name; give the device's id, \(id)")
         }
@@ -198,7 +197,8 @@ extension EarshotError {
     /// Returns the error for a status with which a device has refused something.
     fileprivate static func refused(by name: String, _ status: UInt16, hasPIN: Bool) -> Self {
         switch DeviceRefusal(rawValue: status) {
-        case .pinRequired: Self(.forbidden, hasPIN ? "\(name) says that the PIN is wrong" : "\(name) asks for a PIN")
+        case .pinRequired where hasPIN: Self(.forbidden, "\(name) says that the PIN is wrong")
+        case .pinRequired: Self(.forbidden, "\(name) asks for a PIN; send it again with the PIN")
         case .tooManyPINs: Self(.forbidden, "\(name) accepts no PIN from this machine for a while: too many were wrong")
         case .declined: Self(.declined, "\(name) declined it")
         case .busy: Self(.busy, "\(name) is busy")

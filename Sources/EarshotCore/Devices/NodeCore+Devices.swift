@@ -69,8 +69,7 @@ extension NodeCore {
     /// Records a sign of life of a device that has shown its certificate.
     mutating func deviceHeard(_ id: PeerID, _ info: DeviceInfo, at address: PeerAddress, isReached: Bool = false) {
         if self.devices[id] == nil {
-            let offers = self.devices
-            if let surplus = self.devices.surplus(keeping: offers.isBusy) { self.forgetDevice(surplus) }
+            if let surplus = self.devices.surplus { self.forgetDevice(surplus) }
             self.devices.add(DeviceRecord(id: id, at: self.now.wall))
         }
         var place: PeerAddress?
@@ -165,10 +164,8 @@ extension NodeCore {
     func resolveDevice(_ name: String) throws(EarshotError) -> PeerID? {
         let entries = self.devices.all.map(\.namingEntry)
         if let named = entries.first(where: { $0.alias == name }) { return named.id }
-        // Only ASCII letters are folded, as in ``PeerNaming``.
-        let prefix = name.utf8.map { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) ? $0 - 0x20 : $0 }
         var matches: [PeerNaming.Entry] = []
-        if prefix.count >= PeerID.deviceMark.utf8.count + PeerID.shortestPrefix, prefix.starts(with: PeerID.deviceMark.utf8) {
+        if let prefix = PeerNaming.idPrefix(name, of: .localsend) {
             matches = entries.filter { $0.id.description.utf8.starts(with: prefix) }
         }
         if matches.isEmpty {

@@ -58,10 +58,16 @@ package enum PeerNaming {
     }
 
     private static func prefixed(_ text: String, among entries: [Entry]) -> [Entry] {
-        guard text.utf8.count >= PeerID.shortestPrefix else { return [] }
-        // Only ASCII letters are folded: Unicode would turn other letters into those of an id, such as ſ into S.
-        let prefix = text.utf8.map { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) ? $0 - 0x20 : $0 }
+        guard let prefix = self.idPrefix(text, of: .earshot) else { return [] }
         return entries.filter { $0.id.description.utf8.starts(with: prefix) }
+    }
+
+    /// Returns a text as the beginning of ids of this kind; `nil` if it has too few characters. An id begins so if its text does.
+    package static func idPrefix(_ text: String, of kind: PeerID.Kind) -> [UInt8]? {
+        let mark = kind == .localsend ? PeerID.deviceMark.utf8.count : 0
+        guard text.utf8.count >= mark + PeerID.shortestPrefix else { return nil }
+        // Only ASCII letters are folded: Unicode would turn other letters into those of an id, such as ſ into S.
+        return text.utf8.map { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) ? $0 - 0x20 : $0 }
     }
 
     /// Returns, among peers of one name that are not known, the connected peers, else the peers that have proven their keys, else all
