@@ -76,6 +76,12 @@ package final class LocalSendTransport: DeviceTransport {
 
     package var fingerprint: String? { self.identity?.fingerprint }
 
+    package var announcementFailure: String? { self.parts.withLock { $0?.multicast?.failure } }
+
+    package var droppedAnnouncements: DroppedAnnouncements {
+        self.parts.withLock { $0?.multicast?.counts.dropped } ?? DroppedAnnouncements()
+    }
+
     // MARK: Life
 
     package func start(_ requests: any DeviceRequests) async throws -> UInt16 {

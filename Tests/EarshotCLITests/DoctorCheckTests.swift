@@ -318,6 +318,11 @@ import Testing
             Self.lines(.localSend, facts(.init(enabled: true, port: 4711, wantedPort: 53317))) == [
                 "warn listens on TCP 4711, because 53317 was in use when it started"
             ])
+        let taken = Self.lines(.localSend) {
+            facts(.init(enabled: true, port: 4711, wantedPort: 53317))(&$0)
+            $0.localSendPortUser = .process(7, name: "localsend")
+        }
+        #expect(taken == ["warn listens on TCP 4711, because 53317 is in use by localsend (process 7)"])
         #expect(
             Self.lines(.localSend, facts(.init(enabled: true, port: 4711, wantedPort: 0))) == ["ok listens on TCP 4711 and UDP 53317"])
         #expect(Self.lines(.localSend, facts(.init(enabled: true, error: "no\u{1B}"))) == [#"fail LocalSend does not run: no\e"#])

@@ -41,7 +41,7 @@ import Testing
             guard case .announced(let info, let address, let isAnswer) = call else { return nil }
             return "\(info.alias) \(info.fingerprint.prefix(2)) \(address) \(isAnswer ? "answer" : "announcement")"
         }
-        return (reports, counts.excess.load(ordering: .relaxed), counts.malformed.load(ordering: .relaxed))
+        return (reports, counts.dropped.excess, counts.dropped.malformed)
     }
 
     @Test func `announcements and answers of others are reported`() async throws {

@@ -30,6 +30,10 @@ package protocol DeviceRequests: Sendable {
 package protocol DeviceTransport: Sendable {
     /// Binds the ports and makes or loads the certificate. Returns the TCP port. May be called again after ``run()`` has ended.
     func start(_ requests: any DeviceRequests) async throws -> UInt16
+    /// Why announcements are not received, so that devices and this machine may not find each other; `nil` if they are.
+    var announcementFailure: String? { get }
+    /// The numbers of announcements that were dropped since the start.
+    var droppedAnnouncements: DroppedAnnouncements { get }
     /// The fingerprint of the certificate, as devices show it; `nil` before the first start.
     var fingerprint: String? { get }
     /// Serves until the task is cancelled.
@@ -48,4 +52,17 @@ package protocol DeviceTransport: Sendable {
     ) async throws(DeviceFailure)
     /// Cancels a session of this machine's at a device.
     func cancel(session: String, at target: DeviceTarget) async throws(DeviceFailure)
+}
+
+/// The numbers of datagrams that a transport has dropped.
+package struct DroppedAnnouncements: Sendable, Hashable {
+    /// Over the limits on their rate.
+    package var excess: Int
+    /// Too long, not a description of a device, or from another network.
+    package var malformed: Int
+
+    package init(excess: Int = 0, malformed: Int = 0) {
+        self.excess = excess
+        self.malformed = malformed
+    }
 }

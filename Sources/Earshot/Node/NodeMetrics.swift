@@ -61,6 +61,8 @@ package struct NodeMetrics: Sendable, Hashable {
     package let spoolQuota: UInt64
     /// Failed handshakes, by error code.
     package let handshakeFailures: [EarshotError.Code: UInt64]
+    /// LocalSend announcements that were dropped.
+    package let droppedAnnouncements: DroppedAnnouncements
     /// The totals of this run.
     package let counters: Counters
 }
@@ -107,6 +109,7 @@ extension Node {
             groupMembers: Self.tally(members.map(\.state)), transfers: running.filter { $0.value > 0 },
             queuedMessages: unacknowledged.messages, queuedBytes: unacknowledged.bytes, queuedStoreWork: self.storeQueue.count,
             spoolBytes: spoolBytes, spoolQuota: self.configuration.quota, handshakeFailures: self.transport.handshakeFailures.byCode,
+            droppedAnnouncements: self.devices?.droppedAnnouncements ?? DroppedAnnouncements(),
             counters: self.counters)
     }
 

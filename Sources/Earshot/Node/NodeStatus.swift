@@ -121,6 +121,7 @@ extension Node {
     private var localSend: NodeStatus.LocalSend? {
         guard self.configuration.localSend.isEnabled, let devices = self.devices else { return nil }
         return NodeStatus.LocalSend(
-            port: self.devicePort, wantedPort: self.configuration.localSend.port, fingerprint: devices.fingerprint, error: self.deviceError)
+            port: self.devicePort, wantedPort: self.configuration.localSend.port, fingerprint: devices.fingerprint,
+            error: self.deviceError ?? (self.devicePort == nil ? nil : devices.announcementFailure))
     }
 }

@@ -1,4 +1,5 @@
 import EarshotClient
+import EarshotSafety
 import FoundationEssentials
 
 /// The facts that the checks use, gathered once. Strings are unescaped; the checks escape them.
@@ -14,6 +15,8 @@ struct DoctorFacts: Sendable {
     var interfaces: [Interface]
     /// The other program that listens on the wanted port.
     var portUser: PortUser
+    /// The other program that listens on the wanted TCP port of LocalSend.
+    var localSendPortUser = PortUser.free
     /// The results of connecting to this machine's own addresses.
     var attempts: [Attempt]
     var firewall: Firewall
@@ -122,6 +125,15 @@ struct DoctorFacts: Sendable {
         /// A process that only root can see.
         case unknown
         case process(Int32, name: String)
+
+        /// The program's name for a sentence; `nil` without one.
+        var words: String? {
+            switch self {
+            case .free: nil
+            case .unknown: "another program (run as root to see which)"
+            case .process(let id, let name): "\(name.escapedForDisplay) (process \(id))"
+            }
+        }
     }
 
     /// A connection attempt to an address of this machine.

@@ -6,10 +6,11 @@ import Synchronization
 
 /// The numbers of dropped datagrams since the start.
 final class DatagramCounts: Sendable {
-    /// Over the limits of ``DatagramRate``.
-    let excess = Atomic(0)
-    /// Too long, not a description of a device, or from another network.
-    let malformed = Atomic(0)
+    private let counts = Mutex(DroppedAnnouncements())
+
+    var dropped: DroppedAnnouncements { self.counts.withLock { $0 } }
+
+    func drop(_ drop: (inout DroppedAnnouncements) -> Void) { self.counts.withLock { drop(&$0) } }
 }
 
 /// Receives announcements from a multicast group, and reports those of other devices on this machine's networks.
@@ -37,13 +38,13 @@ final class AnnouncementHandler: ChannelInboundHandler {
         let datagram = self.unwrapInboundIn(data)
         let origin = UnprovenConnections.origin(datagram.remoteAddress) ?? []
         guard self.rate.admit(from: origin, at: context.eventLoop.now) else {
-            self.counts.excess.add(1, ordering: .relaxed)
+            self.counts.drop { $0.excess += 1 }
             return
         }
         guard datagram.data.readableBytes <= LocalSendLimits.datagramBytes, let (info, isAnswer) = Self.announcement(datagram.data),
             let address = PeerAddress(remote: datagram.remoteAddress, port: info.port ?? LocalSendLimits.port), self.links.permit(address)
         else {
-            self.counts.malformed.add(1, ordering: .relaxed)
+            self.counts.drop { $0.malformed += 1 }
             return
         }
         guard info.fingerprint != self.ownFingerprint else { return }

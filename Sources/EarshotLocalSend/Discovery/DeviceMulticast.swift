@@ -19,6 +19,7 @@ final class DeviceMulticast: Sendable {
         var channels: [any Channel] = []
         /// The links that are joined, as text.
         var joined: Set<String> = []
+        var failure: String?
     }
 
     let counts = DatagramCounts()
@@ -26,6 +27,9 @@ final class DeviceMulticast: Sendable {
     private let loop: any EventLoop
     private let logger: Logger
     private let state = Mutex(State())
+
+    /// Why announcements of one protocol or both are not received, although this machine has the protocol.
+    var failure: String? { self.state.withLock { $0.failure } }
 
     init(port: UInt16, on loop: any EventLoop, logger: Logger) {
         self.port = port
@@ -55,8 +59,10 @@ final class DeviceMulticast: Sendable {
                 let channel = try await bootstrap.bind(to: SocketAddress(ipAddress: host, port: Int(self.port))).get()
                 self.state.withLock { $0.channels.append(channel) }
             } catch {
-                self.logger.notice(
-                    "LocalSend announcements are not received", metadata: ["address": "\(host)", "error": "\(DeviceClient.reason(error))"])
+                let reason = "announcements to UDP \(self.port) of \(host) are not received: \(DeviceClient.reason(error))"
+                guard (error as? IOError)?.errnoCode != EAFNOSUPPORT else { continue }
+                self.state.withLock { $0.failure = reason }
+                self.logger.warning("LocalSend devices may not be found", metadata: ["reason": "\(reason)"])
             }
         }
         _ = self.join()

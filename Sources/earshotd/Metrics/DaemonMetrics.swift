@@ -65,6 +65,10 @@ struct DaemonMetrics: Sendable {
             "earshot_handshake_failures_total", .counter, "Connections that did not come to a proven peer, by why.",
             samples: EarshotError.Code.allCases.filter { Self.handshakeCodes.contains($0) || self.node.handshakeFailures[$0] != nil }
                 .map { ([("code", $0.rawValue)], self.node.handshakeFailures[$0] ?? 0) })
+        let dropped = self.node.droppedAnnouncements
+        text.add(
+            "earshot_localsend_announcements_dropped_total", .counter, "Announcements of LocalSend devices that were dropped, by why.",
+            samples: [([("reason", "rate")], UInt64(dropped.excess)), ([("reason", "malformed")], UInt64(dropped.malformed))])
         text.add(
             "earshot_invitations_pending", .gauge, "Invitations that wait for a decision.",
             samples: Direction.allCases.map { ([("direction", $0.rawValue)], self.node.pendingInvitations[$0] ?? 0) })

@@ -1,4 +1,5 @@
 import EarshotCore
+import EarshotWaiting
 import EarshotWire
 import NIOCore
 import Synchronization
@@ -17,18 +18,24 @@ final class ScriptedDevices: DeviceTransport {
         var requests: (any DeviceRequests)?
         var offers: [[DeviceFile]] = []
         var received: [Received] = []
+        /// The sizes of the pieces of all bodies.
+        var pieces: [Int] = []
         var pins: [String?] = []
         var cancelled: [String] = []
         var registered: [PeerAddress] = []
     }
 
     private let state = Mutex(State())
+    /// The first upload waits for this.
+    private let gate: OneShot<Void>?
     private let answer: @Sendable ([DeviceFile]) throws(DeviceFailure) -> DeviceOfferAnswer
 
     /// Creates a transport whose devices answer offers so: by default they accept every file.
     init(
+        gate: OneShot<Void>? = nil,
         answer: @escaping @Sendable ([DeviceFile]) throws(DeviceFailure) -> DeviceOfferAnswer = { .upload(session: "s", tokens: .all($0)) }
     ) {
+        self.gate = gate
         self.answer = answer
     }
 
@@ -37,6 +44,7 @@ final class ScriptedDevices: DeviceTransport {
         get throws { try self.state.withLock { $0.requests }.orThrow() }
     }
     var offers: [[DeviceFile]] { self.state.withLock { $0.offers } }
+    var pieces: [Int] { self.state.withLock { $0.pieces } }
     var received: [Received] { self.state.withLock { $0.received } }
     var pins: [String?] { self.state.withLock { $0.pins } }
     var cancelled: [String] { self.state.withLock { $0.cancelled } }
@@ -48,6 +56,8 @@ final class ScriptedDevices: DeviceTransport {
     }
 
     var fingerprint: String? { nil }
+    var announcementFailure: String? { nil }
+    var droppedAnnouncements: DroppedAnnouncements { DroppedAnnouncements() }
     func run() async {
         let never = AsyncStream<Never> { _ in }
         for await _ in never {}
@@ -72,9 +82,13 @@ final class ScriptedDevices: DeviceTransport {
     func upload(
         _ upload: DeviceUpload, size: UInt64, to target: DeviceTarget, body: any AsyncSequence<ByteBuffer, any Error> & Sendable
     ) async throws(DeviceFailure) {
+        await self.gate?.value()
         var bytes: [UInt8] = []
         do {
-            for try await piece in body { bytes += piece.readableBytesView }
+            for try await piece in body {
+                bytes += piece.readableBytesView
+                self.state.withLock { $0.pieces.append(piece.readableBytes) }
+            }
         } catch {
             throw .lost("the body failed")
         }

@@ -7,12 +7,7 @@ extension Check {
 
     /// The daemon's port, and other programs that use it.
     static let port = Check("port") { facts in
-        let user: String? =
-            switch facts.portUser {
-            case .free: nil
-            case .unknown: "another program (run as root to see which)"
-            case .process(let id, let name): "\(name.escapedForDisplay) (process \(id))"
-            }
+        let user = facts.portUser.words
         guard let local = facts.daemon.status?.local else {
             guard let user else { return [.ok("TCP \(Self.standardPort) is free")] }
             // The daemon may be running and use the port itself.

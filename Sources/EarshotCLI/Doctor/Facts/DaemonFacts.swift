@@ -50,10 +50,13 @@ extension DoctorFacts {
         let daemon = await Daemon.gather(socket)
         let local = daemon.status?.local
         let portOfInterest = local.map { $0.port == $0.wantedPort ? 0 : $0.wantedPort } ?? Check.standardPort
+        let localSend = daemon.status?.localSend
+        let localSendPort = localSend?.port == localSend?.wantedPort ? 0 : localSend?.wantedPort ?? 0
+        let sockets = portOfInterest == 0 && localSendPort == 0 ? nil : ListeningSockets.now()
         return DoctorFacts(
             caller: Account.caller(), socket: socket, daemon: daemon, version: EarshotVersion.current, settings: Settings.gather(),
             avahi: Avahi.gather(), bus: Bus.gather(), interfaces: Interface.gather(),
-            portUser: portOfInterest == 0 ? .free : ListeningSockets.now().user(of: portOfInterest),
+            portUser: sockets?.user(of: portOfInterest) ?? .free, localSendPortUser: sockets?.user(of: localSendPort) ?? .free,
             attempts: Self.attempts(daemon.status?.addresses ?? []), firewall: Firewall.gather(), clock: Clock.gather(),
             disk: Disk.gather(stateDirectory: local?.stateDirectory, choice: socket.choice),
             peer: await Peer.gather(peer, socket))
