@@ -12,6 +12,7 @@ struct DeviceShipper: Sendable {
     let target: DeviceTarget
     let name: String
     let pin: String?
+    let pacer: TransferPacer
     let report: @Sendable (ShipmentReport) -> Void
 
     func ship(_ files: [ShippedFile]) async {
@@ -37,7 +38,7 @@ struct DeviceShipper: Sendable {
         let mismatch = DeviceFailure.refused(status: DeviceRefusal.digestMismatch.rawValue)
         for attempt in 1...EarshotLimits.deviceUploadAttempts {
             do throws(DeviceFailure) {
-                let body = ShippedBody(file: file, sourceError: sourceError, report: self.report)
+                let body = ShippedBody(file: file, pacer: self.pacer, sourceError: sourceError, report: self.report)
                 return try await self.devices.upload(upload, size: file.file.size, to: self.target, body: body)
             } catch {
                 guard error == mismatch, attempt < EarshotLimits.deviceUploadAttempts else { throw error }
@@ -119,6 +120,7 @@ struct ShippedBody: AsyncSequence, Sendable {
     private static let pieceSize = 256 * 1024
 
     let file: ShippedFile
+    let pacer: TransferPacer
     let sourceError: SourceError
     let report: @Sendable (ShipmentReport) -> Void
 
@@ -132,6 +134,7 @@ struct ShippedBody: AsyncSequence, Sendable {
             guard self.offset < self.body.file.file.size else { return nil }
             let (piece, position) = try await self.body.read(at: self.offset)
             self.offset += UInt64(piece.readableBytes)
+            self.body.pacer.moved(piece.readableBytes)
             self.body.report(.moved(to: position))
             return piece
         }
@@ -146,6 +149,7 @@ struct ShippedBody: AsyncSequence, Sendable {
         switch self.file.content {
         case .bytes(let bytes): return (bytes, left)
         case .part(let content, let start, let runs):
+            guard let wanted = await self.pacer.roomAwaited(for: wanted, until: { false }) else { throw CancellationError() }
             do throws(EarshotError) {
                 guard let runs else { return try await self.read(content, at: start + offset, wanted, isLast: UInt64(wanted) == left) }
                 return try await self.read(content, runs, at: offset, from: start, wanted)

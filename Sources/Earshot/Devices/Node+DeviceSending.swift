@@ -8,9 +8,10 @@ extension Node {
         let report: @Sendable (ShipmentReport) -> Void = { [input] report in
             input.yield(.core(.device(.shipped(id, target.id, report))))
         }
-        let shipper = DeviceShipper(devices: devices, target: target, name: self.deviceName(), pin: pin, report: report)
+        let pacer = TransferPacer()
+        let shipper = DeviceShipper(devices: devices, target: target, name: self.deviceName(), pin: pin, pacer: pacer, report: report)
         let (stop, stopper) = AsyncStream<Never>.makeStream()
-        self.shipmentStoppers[id] = stopper
+        self.shipments[id] = RunningShipment(resource: shipment.resource, stopper: stopper, pacer: pacer)
         let files = self.files(of: shipment)
         self.spawn { [weak self] in
             await withTaskGroup(of: Void.self) { group in
@@ -29,9 +30,15 @@ extension Node {
         }
     }
 
-    private func shipmentEnded(_ id: ShipmentID) { self.shipmentStoppers[id] = nil }
+    private func shipmentEnded(_ id: ShipmentID) { self.shipments[id] = nil }
 
-    func stopShipment(_ id: ShipmentID) { self.shipmentStoppers.removeValue(forKey: id)?.finish() }
+    func stopShipment(_ id: ShipmentID) { self.shipments.removeValue(forKey: id)?.stopper.finish() }
+
+    /// Keeps the upload of a resource to a device at a rate. The core gives the rate once the device has accepted, while the first upload
+    /// still connects.
+    func paceShipment(of id: ResourceID, at rate: UInt64?) {
+        self.shipments.values.first { $0.resource == id }?.pacer.pace(at: rate)
+    }
 
     /// Returns the work that opens the content of an attempt.
     private func files(of shipment: DeviceShipment) -> @Sendable () async throws(EarshotError) -> [ShippedFile] {
@@ -49,6 +56,24 @@ extension Node {
             let job = UploadJob(
                 row: row, source: source, held: self.heldFiles[row.id], spool: self.spool, state: TransferMoverState(), report: { _ in })
             return { () async throws(EarshotError) in try ShippedFile.files(of: row, try await job.content(opened)) }
+        }
+    }
+}
+
+/// An attempt to send something to a device, while it is under way.
+struct RunningShipment: Sendable {
+    /// The resource; `nil` for a message.
+    let resource: ResourceID?
+    /// Ends the attempt.
+    let stopper: AsyncStream<Never>.Continuation
+    let pacer: TransferPacer
+}
+
+extension DeviceShipment {
+    fileprivate var resource: ResourceID? {
+        switch self {
+        case .message: nil
+        case .resource(let row, _): row.id
         }
     }
 }

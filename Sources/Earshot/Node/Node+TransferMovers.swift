@@ -64,7 +64,9 @@ extension Node {
         case .settle(let digest): self.order(id, DownloadJob.Order.settle(digest))
         case .place(let row): self.place(row)
         case .removeContent(let call): self.removeContent(of: id, for: call)
-        case .pace(let rate): self.transferMovers[id]?.state.pacer.pace(at: rate)
+        case .pace(let rate):
+            self.transferMovers[id]?.state.pacer.pace(at: rate)
+            self.paceShipment(of: id, at: rate)
         case .look: if let mover = self.transferMovers[id] { self.handle(.transfer(id, .moved(to: mover.state.position))) }
         case .stop(let isKept):
             guard let mover = self.transferMovers.removeValue(forKey: id) else { return self.handle(.transfer(id, .stopped)) }

@@ -110,8 +110,8 @@ public actor Node {
     var deviceBodies: [CallID: BodyFeed] = [:]
     /// This machine's links, to which announcements must belong.
     let deviceLinks = CurrentLinks()
-    /// Stops the attempts to send something to a device.
-    var shipmentStoppers: [ShipmentID: AsyncStream<Never>.Continuation] = [:]
+    /// The attempts to send something to a device.
+    var shipments: [ShipmentID: RunningShipment] = [:]
     nonisolated let deviceDatagrams = DeviceDatagrams()
 
     /// The totals of this run.

@@ -152,9 +152,10 @@ struct TransferRecord: Sendable {
         self.lastMoved = now
     }
 
-    /// Begins to receive a LocalSend device's file, whose content must have this SHA-256 if there is one.
+    /// Begins to send a file to a LocalSend device, or to receive one, whose content must have this SHA-256 if there is one.
     mutating func begin(for digest: [UInt8]?, at now: MonotonicInstant) {
         self.hasMover = true
+        self.rate = nil
         self.offeredDigest = digest
         self.unrecordedSince = now
         self.lastMoved = now

@@ -1,5 +1,6 @@
 import Crypto
 import EarshotCore
+import EarshotWaiting
 import EarshotWire
 import Foundation
 import NIOCore
@@ -191,6 +192,25 @@ import Testing
         }
         let names = devices.received.map { "\($0.name)=\(String(decoding: $0.bytes, as: UTF8.self))" }
         #expect(names == ["1.jpg=one", "trip/1.jpg=one", "trip/rome/2.jpg=two"])
+        await bob.stop()
+    }
+
+    @Test func anUploadKeepsToItsLimit() async throws {
+        let gate = OneShot<Void>()
+        let devices = ScriptedDevices(gate: gate)
+        let bob = try await self.node(devices)
+        try await self.meet(bob, devices)
+        let place = try StateDirectory()
+        let content = Data(repeating: 7, count: 300_000)
+        try content.write(to: URL(fileURLWithPath: "\(place.path)/a.bin"))
+        let limit: UInt64 = 500_000
+        let row = try #require(try await bob.node.sendResource(to: [Self.phone], path: "\(place.path)/a.bin", limit: limit).first)
+        try await bob.event { if case .resourceProgress(let row) = $0, row.state == .transferring { () } else { nil } }
+        gate.settle(())
+        let end: Resource = try await bob.event { if case .resourceFinished(let end) = $0, end.id == row.id { end } else { nil } }
+        #expect(end.state == .completed && devices.received.map(\.bytes) == [Array(content)])
+        // A tenth of a second is the most that may have collected.
+        #expect(devices.pieces.max() ?? 0 <= Int(limit) / 10, "\(devices.pieces)")
         await bob.stop()
     }
 
