@@ -24,12 +24,26 @@ struct DeviceShipper: Sendable {
             self.report(.accepted(session: session))
             let tokenOf = Dictionary(tokens.map { ($0.file, $0.token) }) { first, _ in first }
             for file in files {
-                guard let token = tokenOf[file.file.id] else { continue }
+                guard let token = tokenOf[file.file.id] else {
+                    try await self.skip(file, sourceError)
+                    continue
+                }
                 try await self.upload(file, DeviceUpload(session: session, file: file.file.id, token: token), sourceError)
             }
             self.report(.delivered)
         } catch {
             self.report(sourceError.value.map { .sourceFailed($0) } ?? .failed(error))
+        }
+    }
+
+    /// Passes over a file that the device does not want, because a body is read from its first byte to its last.
+    private func skip(_ file: ShippedFile, _ sourceError: SourceError) async throws(DeviceFailure) {
+        guard case .part(let content, let start, let runs) = file.content, let body = content as? BodySource else { return }
+        do throws(EarshotError) {
+            try await body.skip(to: start + (runs.map { $0.reduce(0) { $0 + $1.length } } ?? file.file.size))
+        } catch {
+            sourceError.set(error)
+            throw .lost("\(error)")
         }
     }
 
@@ -76,17 +90,16 @@ struct ShippedFile: Sendable {
     }
 
     /// Returns the files of a resource: the file itself, or the files of a directory, each with its path below it.
-    /// - Throws: `too-large` for more files than a device accepts, `invalid-source` for none, `name-rejected` for a name that is not UTF-8.
-    static func files(of row: Resource, _ content: any OutgoingContent) throws(EarshotError) -> [Self] {
+    /// - Throws: `too-large` for more files than a device accepts, `invalid-source` for none, `name-rejected` for a name that is not UTF-8;
+    ///   as ``OutgoingContent/treeManifest()``.
+    static func files(of row: Resource, _ content: any OutgoingContent) async throws(EarshotError) -> [Self] {
         guard row.kind == .directory else {
             let file = DeviceFile(
                 id: row.id.description, name: row.name, size: content.source?.size ?? row.size, contentType: MediaType.guess(row.name),
                 modified: content.source?.attributes.map { WallTime(seconds: $0.seconds, nanoseconds: $0.nanoseconds) })
             return [Self(file, .part(of: content, from: 0, runs: nil))]
         }
-        guard let tree = (content.source as? TreeSource)?.manifest else {
-            throw EarshotError(.unsupported, "a directory is sent to a LocalSend device from its path only")
-        }
+        let tree = try await content.treeManifest()
         var files: [Self] = []
         for index in 0..<tree.count {
             let entry = tree[index]
@@ -165,8 +178,9 @@ struct ShippedBody: AsyncSequence, Sendable {
     ) async throws(EarshotError) -> (ByteBuffer, UInt64) {
         let piece = try await content.read(at: position, count: wanted)
         guard piece.readableBytes > 0 else { throw EarshotError(.sourceChanged, "it became shorter while it was sent; send it again") }
-        // A directory's files are checked when their last bytes are read. The device must not take a changed file for a complete one.
-        if isLast, piece.readableBytes == wanted, !(content.source is TreeSource) { _ = try await content.finish(.xxh3) }
+        // A directory's files, which do not begin its tree, are checked when their last bytes are read. The device must not take a changed
+        // file for a complete one.
+        if isLast, piece.readableBytes == wanted, position + UInt64(wanted) == self.file.file.size { _ = try await content.finish(.xxh3) }
         return (piece, position + UInt64(piece.readableBytes))
     }
 

@@ -55,7 +55,7 @@ extension Node {
             if case .body? = opened, let opened { self.openedSources[row.id] = OpenedContent(opened) }
             let job = UploadJob(
                 row: row, source: source, held: self.heldFiles[row.id], spool: self.spool, state: TransferMoverState(), report: { _ in })
-            return { () async throws(EarshotError) in try ShippedFile.files(of: row, try await job.content(opened)) }
+            return { () async throws(EarshotError) in try await ShippedFile.files(of: row, try await job.content(opened)) }
         }
     }
 }

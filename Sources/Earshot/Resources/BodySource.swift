@@ -1,4 +1,5 @@
 import Crypto
+import EarshotTree
 import EarshotWire
 import NIOCore
 
@@ -17,6 +18,8 @@ actor BodySource: OutgoingContent {
     private let digest: XXH3
     /// The SHA-256 so far, if the transfer uses this algorithm.
     private var sha256: SHA256?
+    /// The entries of a directory, once they have been read.
+    private var tree: TreeManifest?
 
     init(size: UInt64, digest: ResourceEnd.DigestAlgorithm) throws(EarshotError) {
         self.digest = try XXH3()
@@ -48,6 +51,24 @@ actor BodySource: OutgoingContent {
         self.digest.update(slice)
         slice.withUnsafeReadableBytes { self.sha256?.update(bufferPointer: $0) }
         return slice
+    }
+
+    /// Returns the entries of a directory, whose tree this is. Only the first call reads them.
+    func manifest() async throws(EarshotError) -> TreeManifest {
+        if let tree { return tree }
+        let tree = try await self.readManifest()
+        guard tree.size == self.size else {
+            throw EarshotError(.invalidParameter, "the tree has \(tree.size) bytes instead of the \(self.size) that were announced")
+        }
+        self.tree = tree
+        return tree
+    }
+
+    /// Reads and drops the bytes before an offset.
+    func skip(to offset: UInt64) async throws(EarshotError) {
+        while self.position < offset {
+            _ = try await self.read(at: self.position, count: Int(clamping: offset - self.position))
+        }
     }
 
     func send(

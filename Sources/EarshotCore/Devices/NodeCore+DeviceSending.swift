@@ -34,11 +34,6 @@ extension NodeCore {
     mutating func shipResource(_ record: TransferRecord) -> Resource {
         let row = record.row
         self.transfers.put(record)
-        guard row.kind == .file || record.stored?.source == .path else {
-            let words = "a directory is sent to a LocalSend device from its path only, and this one was streamed in"
-            self.finishTransfer(row.id, .failed, EarshotError(.unsupported, words))
-            return self.transfers[row.id]?.row ?? row
-        }
         self.limit(row.id, to: record.stored?.isQueued == true ? .absence : .reach)
         self.ship(.resource(row.id), to: row.peerID)
         return self.transfers[row.id]?.shown(at: self.now.monotonic) ?? row

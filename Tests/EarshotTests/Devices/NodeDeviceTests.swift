@@ -4,6 +4,7 @@ import EarshotWaiting
 import EarshotWire
 import Foundation
 import NIOCore
+import Synchronization
 import Testing
 
 @testable import Earshot
@@ -211,6 +212,46 @@ import Testing
         #expect(end.state == .completed && devices.received.map(\.bytes) == [Array(content)])
         // A tenth of a second is the most that may have collected.
         #expect(devices.pieces.max() ?? 0 <= Int(limit) / 10, "\(devices.pieces)")
+        await bob.stop()
+    }
+
+    /// The tree's list of entries is read once, although the device is busy at first. It does not want one of the files.
+    @Test func aDirectoryIsUploadedWhileItIsStreamedIn() async throws {
+        let attempts = Mutex(0)
+        let devices = ScriptedDevices { files throws(DeviceFailure) in
+            let isFirst = attempts.withLock { attempts in
+                attempts += 1
+                return attempts == 1
+            }
+            if isFirst { throw .refused(status: DeviceRefusal.busy.rawValue) }
+            return .upload(session: "s", tokens: .all(files.filter { !$0.name.hasSuffix("unwanted") }))
+        }
+        let bob = try await self.node(devices)
+        try await self.meet(bob, devices)
+        let place = try StateDirectory()
+        try FileManager.default.createDirectory(atPath: "\(place.path)/trip/rome", withIntermediateDirectories: true)
+        for name in ["1.jpg", "rome/2.jpg", "rome/unwanted", "rome/z.jpg"] {
+            try Data("the file \(name)".utf8).write(to: URL(fileURLWithPath: "\(place.path)/trip/\(name)"))
+        }
+        let tree = try TreeSource(path: "\(place.path)/trip").whole()
+        let rows = try await bob.node.sendResource(
+            to: [Self.phone], name: "trip", kind: .directory, size: UInt64(tree.readableBytes), body: PiecesOfBody(cutting: tree))
+        #expect(rows.map(\.state) == [.completed])
+        #expect(devices.offers.map(\.count) == [4, 4])
+        let received = devices.received.map { "\($0.name)=\(String(decoding: $0.bytes, as: UTF8.self))" }
+        #expect(received == ["1.jpg", "rome/2.jpg", "rome/z.jpg"].map { "trip/\($0)=the file \($0)" })
+        await bob.stop()
+    }
+
+    @Test func aBodyThatIsNoTreeIsNotOffered() async throws {
+        let devices = ScriptedDevices()
+        let bob = try await self.node(devices)
+        try await self.meet(bob, devices)
+        let error = await #expect(throws: EarshotError.self) {
+            try await bob.node.sendResource(
+                to: [Self.phone], name: "trip", kind: .directory, size: 30, body: PiecesOfBody([String(repeating: "x", count: 30)]))
+        }
+        #expect(error?.code == .protocolViolation && devices.offers.isEmpty)
         await bob.stop()
     }
 

@@ -128,6 +128,14 @@ struct PiecesOfBody: AsyncSequence, Sendable {
         self.isCut = isCut
     }
 
+    /// Cuts a body into pieces of 7 bytes.
+    init(cutting body: ByteBuffer) {
+        var body = body
+        var pieces: [ByteBuffer] = []
+        while let piece = body.readSlice(length: Swift.min(7, body.readableBytes)), piece.readableBytes > 0 { pieces.append(piece) }
+        self.pieces = pieces
+    }
+
     struct Iterator: AsyncIteratorProtocol {
         var left: [ByteBuffer]
         let isCut: Bool
