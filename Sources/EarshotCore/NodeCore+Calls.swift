@@ -42,6 +42,10 @@ extension NodeCore {
                 return self.answer(call, .failure(EarshotError(.notFound, "there is no invitation \(id)")))
             }
             self.answer(call, .invitation(invitation))
+        case (.offer(let invitation, let call), .failure(let error)):
+            let words = "the offer of \(invitation.peerName) was accepted, but the device is not trusted: \(error.message)"
+            self.answer(call, .failure(EarshotError(error.code, words, underlying: error, remedy: error.remedy ?? .trust)))
+        case (.offer(let invitation, let call), .success): self.answer(call, .invitation(invitation))
         }
     }
 

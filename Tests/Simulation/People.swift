@@ -70,8 +70,6 @@ extension World {
             let decisions: [Invitation.Decision] = [.accept, .reject, .block]
             if action[2] % 3 == 0, invitation.offer != nil {
                 self.machines[machine].devices.accepted.append(invitation.id)
-                // The trust is written first. The call still fails if there is no space for the files.
-                if action[3] == 1 { self.doubt(machine, invitation.peerID, .trusted) }
             }
             self.call(.respond(invitation.id, decisions[action[2] % 3], always: action[3] == 1), on: machine)
         case .await:

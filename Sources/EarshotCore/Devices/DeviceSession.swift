@@ -31,16 +31,19 @@ struct DeviceSession: Sendable {
     let name: String
     /// The port at which the sender listens.
     let port: UInt16?
+    /// The share of the quota within which the space was reserved.
+    let share: QuotaShare
     private(set) var files: OrderedDictionary<String, File>
     /// When the session began, or its last byte came.
     private(set) var lastByte: MonotonicInstant
 
-    init(id: SessionID, _ offer: PendingOffer, peer: PeerID, name: String, tokens: [String], at now: MonotonicInstant) {
+    init(id: SessionID, _ offer: PendingOffer, _ invitation: Invitation, share: QuotaShare, tokens: [String], at now: MonotonicInstant) {
         self.id = id
         self.sender = offer.sender
-        self.peer = peer
-        self.name = name
+        self.peer = invitation.peerID
+        self.name = invitation.peerName
         self.port = offer.port
+        self.share = share
         self.lastByte = now
         self.files = OrderedDictionary(
             zip(offer.files, tokens).map { ($0.file.id, File(upload: $0, token: $1)) }, uniquingKeysWith: { first, _ in first })

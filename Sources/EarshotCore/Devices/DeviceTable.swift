@@ -54,16 +54,18 @@ struct DeviceTable: Sendable {
     var offerBytes: Int { self.offers.values.reduce(0) { $0 + $1.cost } }
 
     mutating func add(_ offer: PendingOffer, as id: InvitationID) { self.offers[id] = offer }
-    mutating func setStage(_ stage: PendingOffer.Stage, of id: InvitationID) { self.offers[id]?.enter(stage) }
+    mutating func accept(_ id: InvitationID, _ stage: PendingOffer.Stage, for acceptor: PendingOffer.Acceptor?) {
+        self.offers[id]?.accept(stage, for: acceptor)
+    }
 
     /// Removes an offer that is decided. If its space is still being reserved, that is released later.
     mutating func removeOffer(_ id: InvitationID) -> PendingOffer? {
         guard let offer = self.offers.removeValue(forKey: id) else { return nil }
-        if case .reserving = offer.stage { self.abandoned[id] = offer.files.map(\.resource) }
+        if offer.stage == .reserving { self.abandoned[id] = offer.files.map(\.resource) }
         return offer
     }
 
-    /// Removes an accepted offer whose space is reserved.
+    /// Removes an accepted offer whose space is reserved, or whose text is on disk.
     mutating func takeOffer(_ id: InvitationID) -> PendingOffer? { self.offers.removeValue(forKey: id) }
 
     /// Returns the transfers of an offer that has ended while its space was being reserved.
@@ -105,12 +107,7 @@ struct DeviceTable: Sendable {
 
     /// Ends everything that waits. Returns the calls of devices, and those of users who have accepted an offer.
     mutating func dismiss() -> (devices: [CallID], users: [CallID]) {
-        let users = self.offers.values.compactMap { offer in
-            switch offer.stage {
-            case .asking: nil as CallID?
-            case .reserving(let user), .delivering(let user): user
-            }
-        }
+        let users = self.offers.values.compactMap(\.acceptor?.call)
         let calls = self.offers.values.map(\.call) + self.late + self.sessions.values.flatMap { $0.moving.map(\.call) }
         self.offers = [:]
         self.late = []

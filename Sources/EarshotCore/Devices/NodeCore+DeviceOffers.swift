@@ -164,17 +164,18 @@ extension NodeCore {
 
     // MARK: Accepting
 
-    /// Accepts an offer on behalf of a user, or of the settings. The caller is answered when its text is on disk, or its space reserved.
-    mutating func acceptOffer(_ id: InvitationID, for caller: CallID?) {
+    /// Accepts an offer on behalf of a user, or of the settings. The sender is answered when its text is on disk, or its space reserved. The
+    /// user is answered after that, and after the trust is written if the sender is trusted from then on.
+    mutating func acceptOffer(_ id: InvitationID, for acceptor: PendingOffer.Acceptor?) {
         guard let offer = self.devices.offers[id], offer.stage == .asking, let invitation = self.invitations[id]?.invitation,
             invitation.state == .pending
         else {
-            if let caller { self.answer(caller, .failure(.offerGone)) }
+            if let acceptor { self.answer(acceptor.call, .failure(.offerGone)) }
             return
         }
         self.invitations.setDeciding(id, true)
         if let text = offer.text {
-            self.devices.setStage(.delivering(caller), of: id)
+            self.devices.accept(id, .delivering, for: acceptor)
             let type = offer.files[0].file.shownType
             let isPlain = !type.contains("/") || type.lowercased() == "text/plain"
             let message = InboxMessage(
@@ -183,13 +184,18 @@ extension NodeCore {
                 body: ByteBuffer(string: text), sent: self.now.wall)
             return self.emit(.device(.deliver(id, message)))
         }
-        self.devices.setStage(.reserving(caller), of: id)
+        self.devices.accept(id, .reserving, for: acceptor)
         let kept = self.transfers.count(.kept)
         guard kept + offer.files.count <= EarshotLimits.spooledResources else {
             return self.deviceSpaceReserved(id, EarshotError(.noSpace, "\(kept) received files wait to be fetched already"))
         }
         let needs = offer.files.map { DeviceReservation(id: $0.resource, size: $0.file.size) }
-        self.emit(.device(.reserve(id, needs, self.share(of: invitation.peerID))))
+        self.emit(.device(.reserve(id, needs, self.share(of: invitation.peerID, acceptor))))
+    }
+
+    /// Returns the share of a sender whose offer is accepted. A sender that is about to be trusted counts as trusted already.
+    private func share(of peer: PeerID, _ acceptor: PendingOffer.Acceptor?) -> QuotaShare {
+        QuotaShare(of: peer, isTrusted: acceptor?.isAlways == true || self.trust(in: peer) == .trusted)
     }
 
     /// Begins the session of an accepted offer, once there is space for its files.
@@ -199,25 +205,7 @@ extension NodeCore {
             if error == nil { self.emit(.device(.release(resources))) }
             return
         }
-        guard let offer = self.devices.takeOffer(id), let invitation = self.invitations[id]?.invitation else { return }
-        self.strangers.invitations.places.release(offer.place)
-        var caller: CallID?
-        if case .reserving(let user) = offer.stage { caller = user }
-        if let error {
-            self.resolveInvitation(id, .failed, error)
-            self.refuse(offer.call, DeviceRefusal(error))
-            if let caller { self.answer(caller, .failure(error)) }
-            return
-        }
-        let tokens = offer.files.map { _ in (self.fresh() as SessionID).description }
-        let session = DeviceSession(
-            id: self.fresh(), offer, peer: invitation.peerID, name: invitation.peerName, tokens: tokens, at: self.now.monotonic)
-        self.devices.add(session)
-        self.set(.deviceSession(session.id), after: EarshotLimits.deviceTokenTime)
-        let end = self.resolveInvitation(id, .accepted)
-        let files = zip(offer.files, tokens).map { DeviceToken(file: $0.file.id, token: $1) }
-        self.answer(offer.call, .deviceOffer(.upload(session: session.id.description, tokens: files)))
-        if let caller { self.answer(caller, .invitation(end ?? invitation)) }
+        self.offerAccepted(id, error)
     }
 
     /// Answers an accepted text, once it is on disk or the inbox has refused it.
@@ -229,13 +217,37 @@ extension NodeCore {
         case .refused(.inboxFull)?: error = EarshotError(.inboxFull, "the inbox is full")
         case .refused(.storage)?, nil: error = EarshotError(.storage, "the message could not be written")
         }
+        self.offerAccepted(id, error)
+    }
+
+    /// Answers the sender of an accepted offer, and the user who has accepted it. The trust is written only now, because a call that fails
+    /// for lack of space must not leave the sender trusted.
+    private mutating func offerAccepted(_ id: InvitationID, _ error: EarshotError?) {
         guard let offer = self.devices.takeOffer(id), let invitation = self.invitations[id]?.invitation else { return }
         self.strangers.invitations.places.release(offer.place)
-        let end = self.resolveInvitation(id, error == nil ? .accepted : .failed, error)
-        if let error { self.refuse(offer.call, DeviceRefusal(error)) } else { self.answer(offer.call, .deviceOffer(.nothingToSend)) }
-        if case .delivering(let caller?) = offer.stage {
-            self.answer(caller, error.map { .failure($0) } ?? .invitation(end ?? invitation))
-        }
+        let answer: Answer =
+            if let error {
+                .deviceRefusal(DeviceRefusal(error))
+            } else {
+                .deviceOffer(offer.text == nil ? self.beginDeviceSession(of: offer, invitation) : .nothingToSend)
+            }
+        let end = self.resolveInvitation(id, error == nil ? .accepted : .failed, error) ?? invitation
+        self.answer(offer.call, answer)
+        guard let acceptor = offer.acceptor else { return }
+        if let error { return self.answer(acceptor.call, .failure(error)) }
+        guard acceptor.isAlways else { return self.answer(acceptor.call, .invitation(end)) }
+        let request = TrustRequest(peer: end.peerID, trust: .trusted, until: nil, name: end.peerID.description)
+        self.decide(.trust(request, .offer(end, acceptor.call)))
+    }
+
+    private mutating func beginDeviceSession(of offer: PendingOffer, _ invitation: Invitation) -> DeviceOfferAnswer {
+        let tokens = offer.files.map { _ in (self.fresh() as SessionID).description }
+        let share = self.share(of: invitation.peerID, offer.acceptor)
+        let session = DeviceSession(id: self.fresh(), offer, invitation, share: share, tokens: tokens, at: self.now.monotonic)
+        self.devices.add(session)
+        self.set(.deviceSession(session.id), after: EarshotLimits.deviceTokenTime)
+        let files = zip(offer.files, tokens).map { DeviceToken(file: $0.file.id, token: $1) }
+        return .upload(session: session.id.description, tokens: files)
     }
 
     // MARK: Ends
@@ -244,10 +256,7 @@ extension NodeCore {
     mutating func offerEnded(_ invitation: Invitation, _ error: EarshotError?) {
         guard let offer = self.devices.removeOffer(invitation.id) else { return }
         self.strangers.invitations.places.release(offer.place)
-        switch offer.stage {
-        case .reserving(let caller?), .delivering(let caller?): self.answer(caller, .failure(error ?? .offerGone))
-        case .asking, .reserving(nil), .delivering(nil): break
-        }
+        if let acceptor = offer.acceptor { self.answer(acceptor.call, .failure(error ?? .offerGone)) }
         self.refuse(
             offer.call, invitation.state == .failed ? error.map { DeviceRefusal($0) } ?? .failed : .declined)
     }
@@ -261,7 +270,7 @@ extension NodeCore {
         }
         if let (id, offer) = self.devices.offers.elements.first(where: { $0.value.call == call }) {
             // A text that is being written arrives.
-            if case .delivering = offer.stage { return true }
+            if offer.stage == .delivering { return true }
             self.resolveInvitation(id, .cancelled, EarshotError(.notConnected, "the sender has closed its connection"))
             return true
         }

@@ -24,7 +24,7 @@ extension NodeCore {
         self.transfers.put(record)
         self.keepTransfer(record, isNew: true)
         self.publish(.resourceOffered(row))
-        self.emit(.transfer(row.id, .receiveBody(row, self.share(of: row.peerID), record.attributes, call)))
+        self.emit(.transfer(row.id, .receiveBody(row, session.share, record.attributes, call)))
         // Only now, because the limit gives the mover its rate.
         self.limit(row.id, to: .movement(beyond: 0))
     }
@@ -107,7 +107,7 @@ extension NodeCore {
         guard let (id, offer) = self.devices.offers.elements.last(where: { $0.value.sender.isSame(as: sender) }) else {
             return
         }
-        if case .delivering = offer.stage { return }
+        if offer.stage == .delivering { return }
         self.resolveInvitation(id, .cancelled)
     }
 

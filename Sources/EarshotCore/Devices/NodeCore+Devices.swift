@@ -190,8 +190,13 @@ extension NodeCore {
     // MARK: Decisions
 
     /// Returns the row that a user's decision about trust in a device stores.
-    func deviceRow(_ request: TrustRequest) throws(EarshotError) -> StoredPeer {
+    func deviceRow(_ request: TrustRequest, _ caller: Decision.Caller) throws(EarshotError) -> StoredPeer {
         var row = try self.deviceRow(request.peer, named: request.name)
+        if case .offer(let invitation, _) = caller {
+            // The offer was accepted first. Meanwhile, a user may have blocked the device, or the device may be gone with its row.
+            guard row.trust != .blocked else { throw .blocked(invitation.peerName) }
+            if self.devices[request.peer] == nil { row.name = invitation.peerName }
+        }
         row.trust = request.trust
         row.trustedUntil = request.until
         return row

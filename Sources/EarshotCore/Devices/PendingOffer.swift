@@ -5,10 +5,17 @@ struct PendingOffer: Sendable {
     enum Stage: Sendable, Hashable {
         /// A user is asked.
         case asking
-        /// The offer is accepted, and the space for its files is being reserved. The caller who accepted it is answered after that.
-        case reserving(CallID?)
+        /// The offer is accepted, and the space for its files is being reserved.
+        case reserving
         /// The offer is accepted, and its text is being written.
-        case delivering(CallID?)
+        case delivering
+    }
+
+    /// The call with which a user has accepted the offer. It is answered at the end of the stage, or after the trust is written.
+    struct Acceptor: Sendable, Hashable {
+        let call: CallID
+        /// Whether the sender is trusted from then on.
+        let isAlways: Bool
     }
 
     let call: CallID
@@ -23,8 +30,13 @@ struct PendingOffer: Sendable {
     /// The bytes that it counts for `EarshotLimits.pendingDeviceOfferBytes`.
     let cost: Int
     private(set) var stage = Stage.asking
+    /// `nil` if the settings have accepted the offer.
+    private(set) var acceptor: Acceptor?
 
-    mutating func enter(_ stage: Stage) { self.stage = stage }
+    mutating func accept(_ stage: Stage, for acceptor: Acceptor?) {
+        self.stage = stage
+        self.acceptor = acceptor
+    }
 }
 
 /// A file of an offer, with its checked name and the id that it has here.

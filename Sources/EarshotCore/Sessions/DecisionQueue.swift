@@ -21,10 +21,12 @@ enum Decision: Sendable, Hashable {
     /// A decision about a group, with its records.
     case group(GroupDecision)
 
-    /// The answer for the caller of a decision about trust: the peer, or the invitation that was answered with it.
+    /// The answer for the caller of a decision about trust: the peer, the invitation that was answered with it, or the device's offer that
+    /// was accepted before.
     enum Caller: Sendable, Hashable {
         case peer(CallID)
         case invitation(InvitationID, CallID)
+        case offer(Invitation, CallID)
     }
 
     /// The origin of an acceptance.

@@ -72,8 +72,8 @@ extension NodeCore {
     /// Returns the outcome and the writes of a decision, by the present state.
     private mutating func make(_ decision: Decision) throws(EarshotError) -> (DecisionOutcome, [StoreOperation]) {
         switch decision {
-        case .trust(let request, _) where request.peer.kind == .localsend:
-            let row = try self.deviceRow(request)
+        case .trust(let request, let caller) where request.peer.kind == .localsend:
+            let row = try self.deviceRow(request, caller)
             return (.device(row), [.putPeer(row)])
         case .trust(let request, _):
             let (change, operations) = try self.change(request)
@@ -130,8 +130,6 @@ extension NodeCore {
             if case .success(.trust(let change)) = result { self.adopt(change) }
             if case .success(.device(let row)) = result {
                 self.adopt(device: row)
-                // The user has accepted the device's offer and trusted the device with one answer.
-                if case .invitation(let id, let call) = caller, request.trust == .trusted { return self.acceptOffer(id, for: call) }
                 if request.trust == .trusted { self.acceptWaitingOffer(of: request.peer) }
             }
             self.answer(caller, decision, result)

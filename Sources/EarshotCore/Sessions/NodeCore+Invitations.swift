@@ -142,14 +142,15 @@ extension NodeCore {
                     return self.acceptGroup(id, call)
                 }
                 if invitation.offer != nil {
-                    guard always else { return self.acceptOffer(id, for: call) }
-                    try self.decide(.trusted, about: invitation, call)
-                    return
+                    if always { try self.checkProven(invitation) }
+                    return self.acceptOffer(id, for: PendingOffer.Acceptor(call: call, isAlways: always))
                 }
                 self.decide(.accept(id, of: invitation.peerID, always: always, .person(call)))
             case .block:
                 guard !self.isStopping else { throw .stopping }
-                return try self.decide(.blocked, about: invitation, call)
+                try self.checkProven(invitation)
+                let request = TrustRequest(peer: invitation.peerID, trust: .blocked, until: nil, name: invitation.peerID.description)
+                self.decide(.trust(request, .invitation(id, call)))
             }
             self.invitations.setDeciding(id, true)
         } catch {
@@ -157,15 +158,12 @@ extension NodeCore {
         }
     }
 
-    /// Queues a user's decision about the inviter, which also answers the invitation.
-    private mutating func decide(_ trust: Trust, about invitation: Invitation, _ call: CallID) throws(EarshotError) {
+    /// Checks that a user can decide about the inviter, and not only about the invitation.
+    private func checkProven(_ invitation: Invitation) throws(EarshotError) {
         guard invitation.peerID != .unprovenDevice else {
             let words = "\(invitation.peerName) has shown no certificate, so that only this offer can be decided"
             throw EarshotError(.invalidParameter, words)
         }
-        let request = TrustRequest(peer: invitation.peerID, trust: trust, until: nil, name: invitation.peerID.description)
-        self.decide(.trust(request, .invitation(invitation.id, call)))
-        self.invitations.setDeciding(invitation.id, true)
     }
 
     mutating func awaitInvitation(_ id: InvitationID, _ call: CallID) {

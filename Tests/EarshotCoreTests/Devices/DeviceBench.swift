@@ -37,6 +37,10 @@ extension DeviceFile {
     }
 }
 
+extension Answer {
+    var isUpload: Bool { if case .deviceOffer(.upload) = self { true } else { false } }
+}
+
 extension CoreBench {
     /// Returns a core that speaks LocalSend.
     static func forDevices(_ change: (inout CoreSettings) -> Void = { _ in }) -> CoreBench {

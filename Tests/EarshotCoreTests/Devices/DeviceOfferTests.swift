@@ -105,37 +105,6 @@ import Testing
         #expect(bob.pending.isEmpty)
     }
 
-    @Test func alwaysTrustsTheDeviceOnDiskBeforeTheOfferIsAccepted() throws {
-        var bob = CoreBench.forDevices()
-        let offer = bob.offer()
-        bob.isDiskHeld = true
-        bob.call(.respond(try #require(bob.pending.first), .accept, always: true))
-        let accept = bob.lastCall
-        #expect(bob.deviceEffects.isEmpty)
-        bob.releaseDisk()
-        #expect(bob.peersOnDisk[self.phone]?.trust == .trusted)
-        guard case .reserve(_, _, let share)? = bob.deviceEffects.last else {
-            Issue.record("nothing is reserved")
-            return
-        }
-        #expect(share == QuotaShare(of: self.phone, isTrusted: true))
-        bob.reserve()
-        #expect(bob.answers[offer]?.isUpload == true && bob.answers[accept]?.invitation?.state == .accepted)
-        #expect(try bob.peer(self.phone).trust == .trusted)
-    }
-
-    @Test func ifTheDiskRefusesTheTrustTheOfferStillWaits() throws {
-        var bob = CoreBench.forDevices()
-        let offer = bob.offer()
-        bob.diskError = EarshotError(.noSpace, "full")
-        let id = try #require(bob.pending.first)
-        #expect(bob.call(.respond(id, .accept, always: true))?.error == .noSpace)
-        #expect(bob.answers[offer] == nil && bob.pending == [id])
-        bob.call(.respond(id, .accept, always: true))
-        bob.reserve()
-        #expect(bob.answers[offer]?.isUpload == true)
-    }
-
     @Test func aSenderWithoutACertificateHasNoRowAndOnlyThisOfferIsDecided() throws {
         var bob = CoreBench.forDevices()
         let offer = bob.offer(by: .nobody)
@@ -381,10 +350,6 @@ import Testing
         #expect(areEqual(secret: "abc", "abc") && !areEqual(secret: "abc", "abd") && !areEqual(secret: "abc", "ab"))
         #expect(!areEqual(secret: "abc", "abcabc") && !areEqual(secret: "abc", "") && areEqual(secret: "", ""))
     }
-}
-
-extension Answer {
-    fileprivate var isUpload: Bool { if case .deviceOffer(.upload) = self { true } else { false } }
 }
 
 extension CoreBench {
