@@ -173,6 +173,7 @@ extension NodeCore {
         self.beginTransfers()
         for device in self.devices.all { self.expireDeviceTrust(device.id) }
         self.announceToDevices()
+        self.seekDevices()
     }
 
     mutating func settingsChanged(from old: CoreSettings) {

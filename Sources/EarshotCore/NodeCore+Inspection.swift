@@ -74,6 +74,10 @@ extension NodeCore {
         package var wrongPINs = 0
         /// The places of announcements that a datagram answers if they cannot be reached.
         package var unreachedDevices = 0
+        /// The messages and resources in the queues for devices that are over.
+        package var endedShipments = 0
+        /// The devices within reach for which something waits, and is not being sent.
+        package var reachableShipments = 0
     }
 
     package var figures: Figures {
@@ -148,6 +152,21 @@ extension NodeCore {
         }
         figures.mostDeviceOffers = senders.values.reduce(0) { max($0, $1.offers) }
         figures.mostDeviceSessions = senders.values.reduce(0) { max($0, $1.sessions) }
+        for id in devices.shipments.devices {
+            figures.endedShipments += devices.shipments.all(for: id).count { !self.isOpen($0, at: id) }
+            guard let device = devices[id], device.isNearby, device.place != nil, device.trust != .blocked, self.settings.devices.isOn
+            else {
+                continue
+            }
+            if devices.shipments.current(id) == nil { figures.reachableShipments += 1 }
+        }
+    }
+
+    private func isOpen(_ cargo: DeviceCargo, at device: PeerID) -> Bool {
+        switch cargo {
+        case .message(let id): self.outgoing[id]?.recipients.contains { $0.peerID == device && !$0.status.isFinal } == true
+        case .resource(let id): self.transfers[id]?.isOpen == true
+        }
     }
 
     /// The outgoing messages, pending or finished, except unreliable ones.

@@ -53,7 +53,6 @@ struct DeviceShipments: Sendable {
     }
 
     private var queues: OrderedDictionary<PeerID, Queue> = [:]
-    private var pins: [DeviceCargo: String] = [:]
     private var total: UInt64 = 0
 
     /// Whether anything waits or is being sent.
@@ -61,8 +60,6 @@ struct DeviceShipments: Sendable {
     var devices: OrderedSet<PeerID> { self.queues.keys }
 
     mutating func append(_ cargo: DeviceCargo, to device: PeerID) { self.queues[device, default: Queue()].waiting.append(cargo) }
-    mutating func give(_ pin: String, for cargo: DeviceCargo) { self.pins[cargo] = pin }
-    func pin(for cargo: DeviceCargo) -> String? { self.pins[cargo] }
 
     func current(_ device: PeerID) -> Shipment? { self.queues[device]?.current }
 
@@ -88,7 +85,6 @@ struct DeviceShipments: Sendable {
 
     /// Removes a cargo that is done. Returns its attempt, if one is under way.
     mutating func remove(_ cargo: DeviceCargo, of device: PeerID) -> Shipment? {
-        self.pins[cargo] = nil
         guard let queue = self.queues[device] else { return nil }
         self.queues[device]?.waiting.remove(cargo)
         self.queues[device]?.failures = 0

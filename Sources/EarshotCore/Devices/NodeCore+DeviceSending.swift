@@ -34,13 +34,13 @@ extension NodeCore {
     mutating func shipResource(_ record: TransferRecord) -> Resource {
         let row = record.row
         self.transfers.put(record)
-        self.limit(row.id, to: record.stored?.isQueued == true ? .absence : .reach)
+        self.limit(row.id, to: .absence)
         self.ship(.resource(row.id), to: row.peerID)
         return self.transfers[row.id]?.shown(at: self.now.monotonic) ?? row
     }
 
     /// Announces this machine while something waits for a device that is not there.
-    private mutating func seekDevices() {
+    mutating func seekDevices() {
         let isAnyAway = self.devices.shipments.devices.contains { self.devices[$0]?.isNearby != true }
         guard isAnyAway, self.settings.devices.isOn, !self.isStopping else { return self.deadlines.cancel(.deviceSearch) }
         guard !self.deadlines.contains(.deviceSearch) else { return }
@@ -57,13 +57,14 @@ extension NodeCore {
     mutating func startShipment(to id: PeerID) {
         guard self.settings.devices.isOn, !self.isStopping, !self.deadlines.contains(.deviceRetry(id)), let device = self.devices[id],
             device.isNearby, device.trust != .blocked, let place = device.place,
+            let cargo = self.devices.shipments.all(for: id).first, !self.isOverdue(cargo),
             let shipment = self.devices.shipments.next(to: DeviceTarget(id: id, address: place))
         else { return }
         let content: DeviceShipment
         switch shipment.cargo {
         case .message(let message):
             guard let sent = self.outgoing[message] else { return self.skip(shipment.cargo, for: id) }
-            self.outgoing.update(message) { $0.replace(.queued, by: .sent, at: id) }
+            self.note(message, .sent, at: id)
             content = .message(message, contentType: sent.contentType, body: sent.body)
         case .resource(let resource):
             guard let transfer = self.transfers[resource], transfer.isOpen, let source = transfer.stored?.source else {
@@ -74,8 +75,30 @@ extension NodeCore {
             self.limit(resource, to: .answer)
             content = .resource(transfer.row, source)
         }
-        let pin = self.devices.shipments.pin(for: shipment.cargo)
-        self.emit(.device(.ship(shipment.id, content, shipment.target, pin: pin)))
+        self.emit(.device(.ship(shipment.id, content, shipment.target, pin: self.pin(for: shipment.cargo))))
+    }
+
+    /// Whether the time of a cargo is over. Its own deadline ends it.
+    private func isOverdue(_ cargo: DeviceCargo) -> Bool {
+        switch cargo {
+        case .message(let message): self.outgoing[message].map { $0.deadline <= self.now.monotonic } ?? false
+        case .resource(let resource): self.transfers[resource]?.stored.map { $0.expiry <= self.now.running } ?? false
+        }
+    }
+
+    private func pin(for cargo: DeviceCargo) -> String? {
+        switch cargo {
+        case .message(let message): self.outgoing[message]?.pin
+        case .resource(let resource): self.transfers[resource]?.pin
+        }
+    }
+
+    /// Records that a message is with a device, or waits for the device again. The disk has to know of a queued message, because a device
+    /// does not recognise a message that comes twice.
+    private mutating func note(_ id: MessageID, _ status: Message.Status, at device: PeerID) {
+        self.outgoing.update(id) { $0.replace(status == .sent ? .queued : .sent, by: status, at: device) }
+        guard self.outgoing[id]?.isQueued == true else { return }
+        self.keep([.settle(id, Message.Recipient(peerID: device, status: status))])
     }
 
     private mutating func skip(_ cargo: DeviceCargo, for device: PeerID) {
@@ -86,13 +109,15 @@ extension NodeCore {
     // MARK: Reports
 
     mutating func shipmentReported(_ id: ShipmentID, of device: PeerID, _ report: ShipmentReport) {
-        guard let shipment = self.devices.shipments.current(device), shipment.id == id, !self.isStopping else { return }
+        guard let shipment = self.devices.shipments.current(device), shipment.id == id else { return }
         switch report {
         case .accepted(let session):
             self.devices.shipments.accepted(session, by: device)
             if case .resource(let resource) = shipment.cargo {
                 self.limit(resource, to: .movement(beyond: 0))
                 self.progressed(resource, to: 0)
+                // Written now, however small it is: the next start must not offer it again.
+                if let row = self.transfers[resource]?.row { self.emit(.keepTransfers([.put(row, isNew: false)])) }
             }
         case .moved(let offset): if case .resource(let resource) = shipment.cargo { self.progressed(resource, to: offset) }
         case .delivered:
@@ -113,11 +138,11 @@ extension NodeCore {
         let name = self.shown(device).name
         switch failure {
         case .unreachable where shipment.session == nil, .refused(status: DeviceRefusal.busy.rawValue) where shipment.session == nil:
-            if case .message(let message) = shipment.cargo {
-                self.outgoing.update(message) { $0.replace(.sent, by: .queued, at: device) }
-            } else if case .resource(let resource) = shipment.cargo {
+            switch shipment.cargo {
+            case .message(let message): self.note(message, .queued, at: device)
+            case .resource(let resource):
                 self.transfers.change(resource) { $0.moverStopped() }
-                self.limit(resource, to: self.transfers[resource]?.stored?.isQueued == true ? .absence : .reach)
+                self.limit(resource, to: .absence)
             }
             self.set(.deviceRetry(device), after: self.devices.shipments.retry(device))
         case .identityMismatch:
@@ -133,8 +158,7 @@ extension NodeCore {
         case .invalid(let reason):
             self.cargoFailed(shipment.cargo, of: device, EarshotError(.protocolViolation, "\(name) gave an invalid answer: \(reason)"))
         case .refused(let status):
-            let hasPIN = self.devices.shipments.pin(for: shipment.cargo) != nil
-            self.cargoFailed(shipment.cargo, of: device, .refused(by: name, status, hasPIN: hasPIN))
+            self.cargoFailed(shipment.cargo, of: device, .refused(by: name, status, hasPIN: self.pin(for: shipment.cargo) != nil))
         }
     }
 
@@ -176,6 +200,19 @@ extension NodeCore {
             self.emit(.device(.stopShipment(shipment.id)))
             let words = "\(self.shown(device).name) cancelled it"
             self.cargoFailed(shipment.cargo, of: device, EarshotError(.cancelled, words))
+        }
+    }
+
+    /// Stops what is being sent, because this machine stops or LocalSend is switched off. Only what has not left this machine waits.
+    mutating func interruptShipments(_ reason: String) {
+        for device in self.devices.shipments.devices {
+            guard let shipment = self.devices.shipments.current(device) else { continue }
+            self.emit(.device(.stopShipment(shipment.id)))
+            if case .message = shipment.cargo {
+                self.shipmentFailed(shipment, .lost(reason))
+            } else {
+                self.shipmentFailed(shipment, .unreachable(reason))
+            }
         }
     }
 

@@ -108,6 +108,7 @@ extension NodeCore {
         self.deadlines.cancel(.deviceSilence(id))
         self.devices[id]?.lost()
         self.publishDevice(id)
+        self.seekDevices()
     }
 
     // MARK: Rows
@@ -146,7 +147,7 @@ extension NodeCore {
 
     private mutating func forgetDevice(_ id: PeerID) {
         guard var device = self.devices.remove(id) else { return }
-        for deadline in [Deadline.deviceSilence(id), .trust(id)] { self.deadlines.cancel(deadline) }
+        for deadline in [Deadline.deviceSilence(id), .trust(id), .deviceRetry(id)] { self.deadlines.cancel(deadline) }
         device.lost()
         if device.published != nil { self.publish(.peerLost(device.peer)) }
     }
@@ -265,10 +266,14 @@ extension NodeCore {
     /// Applies changed settings: devices go when LocalSend is switched off, and are looked for when it is switched on.
     mutating func deviceSettingsChanged(from old: DeviceSettings) {
         guard self.settings.devices.isOn != old.isOn else { return }
-        guard !self.settings.devices.isOn else { return self.announceToDevices() }
+        guard !self.settings.devices.isOn else {
+            self.announceToDevices()
+            return self.seekDevices()
+        }
         let error = EarshotError(.cancelled, "LocalSend was switched off")
         for id in self.devices.offers.keys { self.resolveInvitation(id, .cancelled, error) }
         for id in self.devices.sessions.keys { self.endDeviceSession(id, error) }
+        self.interruptShipments("LocalSend was switched off")
         for device in self.devices.all { self.deviceLost(device.id) }
     }
 }

@@ -124,7 +124,8 @@ extension NodeCore {
             for recipient in message.recipients where !recipient.status.isFinal {
                 if recipient.peerID.kind == .localsend {
                     let isUnderWay = self.cargoDone(.message(message.id), of: recipient.peerID)
-                    self.expire(message.id, at: recipient.peerID, mayHaveArrived: isUnderWay)
+                    let mayHaveArrived = isUnderWay || message.mayHaveArrived.contains(recipient.peerID)
+                    self.expire(message.id, at: recipient.peerID, mayHaveArrived: mayHaveArrived)
                     continue
                 }
                 let conversation = Conversation(with: recipient.peerID, in: message.group)
@@ -167,8 +168,14 @@ extension NodeCore {
                 group: row.group, inReplyTo: row.inReplyTo)
             message.requeue()
             for id in self.outgoing.insert(message) { self.keep([.remove(id)]) }
-            for recipient in message.recipients where recipient.status == .queued {
+            for recipient in message.recipients where !recipient.status.isFinal {
                 if recipient.peerID.kind == .localsend {
+                    guard recipient.status == .queued else {
+                        let name = self.shown(recipient.peerID).name
+                        let words = "this side was restarted while it was sent; \(name) may or may not have it"
+                        self.settle(row.id, recipient.peerID, .unconfirmed, EarshotError(.unconfirmed, words))
+                        continue
+                    }
                     self.devices.shipments.append(.message(row.id), to: recipient.peerID)
                     continue
                 }

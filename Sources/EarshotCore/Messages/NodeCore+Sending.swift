@@ -40,7 +40,6 @@ extension NodeCore {
             let id = draft.id ?? self.messageIDs.next(at: burst.now.wall, using: &self.random)
             burst.mayHaveArrived = []
             if draft.id != nil, try self.isKnown(id, draft, place, &burst) { return nil }
-            if let pin = draft.pin { self.devices.shipments.give(pin, for: .message(id)) }
             if draft.mode == .unreliable {
                 return .success(self.sendUnreliable(id, draft, &burst))
             } else if draft.queue {
@@ -209,7 +208,7 @@ extension NodeCore {
         let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: draft.body, fingerprint: [], mode: .reliable,
             isQueued: false, sent: burst.now.wall, deadline: deadline, recipients: burst.queued, group: burst.group,
-            inReplyTo: draft.inReplyTo, waiters: [place], mayHaveArrived: burst.mayHaveArrived)
+            inReplyTo: draft.inReplyTo, waiters: [place], mayHaveArrived: burst.mayHaveArrived, pin: draft.pin)
         self.insert(message)
         self.expireMessages(at: deadline)
         for index in burst.current { self.append(message, body: draft.body, on: index, &burst) }
@@ -290,7 +289,8 @@ extension NodeCore {
         let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: nil, fingerprint: draft.fingerprint,
             mode: .reliable, isQueued: true, sent: burst.now.wall, deadline: burst.now.monotonic + age, recipients: burst.queued,
-            group: burst.group, inReplyTo: draft.inReplyTo, isBeingAdded: true, mayHaveArrived: burst.mayHaveArrived)
+            group: burst.group, inReplyTo: draft.inReplyTo, isBeingAdded: true, mayHaveArrived: burst.mayHaveArrived,
+            pin: draft.pin)
         self.insert(message)
         let row = QueuedMessage(
             id: id, contentType: draft.contentType, body: draft.body, fingerprint: draft.fingerprint, sent: burst.now.wall,

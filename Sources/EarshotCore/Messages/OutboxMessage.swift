@@ -76,10 +76,9 @@ extension NodeCore {
     private mutating func takeBack(_ message: OutgoingMessage, from recipient: Message.Recipient) {
         let conversation = Conversation(with: recipient.peerID, in: message.group)
         let isToDevice = recipient.peerID.kind == .localsend
+        let isUnderWay = isToDevice && self.cargoDone(.message(message.id), of: recipient.peerID)
         let mayHaveArrived =
-            isToDevice
-            ? self.cargoDone(.message(message.id), of: recipient.peerID)
-            : self.traffic[conversation]?.outbox.mayHaveArrived(message.id) ?? message.mayHaveArrived.contains(recipient.peerID)
+            isUnderWay || self.traffic[conversation]?.outbox.mayHaveArrived(message.id) ?? message.mayHaveArrived.contains(recipient.peerID)
         _ = self.traffic[conversation]?.outbox.remove(message.id)
         let name = isToDevice ? self.shown(recipient.peerID).name : self.facts(of: recipient.peerID)?.name ?? "the peer"
         if mayHaveArrived {

@@ -45,6 +45,8 @@ package struct OutgoingMessage: Sendable {
     private(set) var waiters: [MessagePlace] = []
     /// Recipients that may have the message from an earlier attempt under its id, or from an earlier run of this daemon.
     private(set) var mayHaveArrived: Set<PeerID> = []
+    /// The PIN that a LocalSend device asks for.
+    private(set) var pin: String?
 
     /// Whether every recipient's status is final. The statuses of an unreliable message are final at once.
     var isFinal: Bool { self.mode == .unreliable || self.recipients.allSatisfy(\.status.isFinal) }
@@ -70,10 +72,11 @@ package struct OutgoingMessage: Sendable {
         return !wasFinal && self.isFinal
     }
 
-    /// Queues the message again, at the recipients whose status is not final, after a restart. The disk does not record whether the earlier
-    /// run sent it.
+    /// Queues the message again, at the peers whose status is not final, after a restart. The disk does not record whether the earlier run
+    /// sent it to a peer.
     mutating func requeue() {
-        for index in self.recipients.indices where !self.recipients[index].status.isFinal {
+        for index in self.recipients.indices
+        where !self.recipients[index].status.isFinal && self.recipients[index].peerID.kind == .earshot {
             self.recipients[index].status = .queued
             self.mayHaveArrived.insert(self.recipients[index].peerID)
         }

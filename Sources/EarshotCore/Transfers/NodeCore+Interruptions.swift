@@ -29,6 +29,7 @@ extension NodeCore {
                 self.interruptTransfer(id, .cancelled, "this side was stopped", isUntold: transfer.isOffered)
             }
         }
+        self.interruptShipments("this side was stopped")
         // A removal that has not begun is refused.
         for transfer in self.transfers.all where transfer.remover != nil {
             if let call = self.transfers.change(transfer.row.id, { $0.takeRemover() }) ?? nil { self.answer(call, .failure(.stopping)) }

@@ -36,13 +36,14 @@ extension NodeCore {
 
     private mutating func record(_ draft: ResourceDraft, for caller: CallID? = nil) -> TransferRecord {
         let peer = draft.conversation.peer
-        if let pin = draft.pin { self.devices.shipments.give(pin, for: .resource(draft.id)) }
         let name = peer.kind == .localsend ? self.shown(peer).name : self.records[peer]?.name
         let row = Resource(
             id: draft.id, direction: .outgoing, peerID: peer, peerName: name ?? peer.description,
             group: draft.conversation.group.map(self.label), shareID: draft.shareID, name: draft.name, kind: draft.kind, size: draft.size,
             state: .offered, path: draft.path, created: self.now.wall)
-        let patience = draft.isQueued ? self.settings.outboxAge : EarshotLimits.resourceResumeTime
+        // Nothing resumes at a device.
+        let usual = peer.kind == .localsend ? EarshotLimits.resourceReachTime : EarshotLimits.resourceResumeTime
+        let patience = draft.isQueued ? self.settings.outboxAge : usual
         let algorithm: ResourceEnd.DigestAlgorithm =
             switch draft.digest {
             case .xxh3: .xxh3
@@ -51,7 +52,7 @@ extension NodeCore {
         let stored = StoredTransfer(
             id: draft.id, source: draft.source, stamp: draft.stamp, digest: algorithm, isQueued: draft.isQueued,
             expiry: self.now.running + patience, limit: draft.limit)
-        return TransferRecord(row: row, stored: stored, attributes: draft.attributes, caller: caller)
+        return TransferRecord(row: row, stored: stored, attributes: draft.attributes, caller: caller, pin: draft.pin)
     }
 
     /// Adds a transfer, begins it if possible, and returns its row.

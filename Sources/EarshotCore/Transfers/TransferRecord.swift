@@ -77,12 +77,17 @@ struct TransferRecord: Sendable {
     private(set) var hold: HoldID?
     /// The SHA-256 that a LocalSend device has given for its file.
     private(set) var offeredDigest: [UInt8]?
+    /// The PIN that a LocalSend device asks for.
+    let pin: String?
 
-    init(row: Resource, stored: StoredTransfer? = nil, attributes: FileAttributes? = nil, caller: CallID? = nil) {
+    init(
+        row: Resource, stored: StoredTransfer? = nil, attributes: FileAttributes? = nil, caller: CallID? = nil, pin: String? = nil
+    ) {
         self.row = row
         self.stored = stored
         self.attributes = attributes
         self.caller = caller
+        self.pin = pin
     }
 
     /// Creates the record of an offered transfer.
@@ -386,11 +391,7 @@ struct TransferRecord: Sendable {
 
     /// Returns its sender's offer of it.
     func offer(in session: SessionID) -> ResourceOffer {
-        let kind: ResourceOffer.Kind =
-            switch self.row.kind {
-            case .file: .file
-            case .directory: .directory
-            }
+        let kind: ResourceOffer.Kind = self.row.kind == .directory ? .directory : .file
         return ResourceOffer(session: session, id: self.row.id, kind: kind, size: self.row.size, name: self.row.name)
     }
 }

@@ -140,3 +140,39 @@ extension CoreBench {
         self.handle(.device(.registered(.of(sender.id, named: alias), sender)))
     }
 }
+
+extension ResourceDraft {
+    /// A file for the phone.
+    static func forPhone(
+        queue: Bool = false, kind: Resource.Kind = .file, source: StoredTransfer.Source = .path, pin: String? = nil
+    ) -> ResourceDraft {
+        ResourceDraft(
+            id: ResourceID(high: 1, low: 1), to: Conversation(with: deviceID(1)), name: "a.jpg", kind: kind, size: 10, path: "/a.jpg",
+            source: source, isQueued: queue, pin: pin)
+    }
+}
+
+extension CoreBench {
+    /// Returns a core with a trusted phone that is there.
+    static func meetingPhone() -> CoreBench {
+        var bob = CoreBench.forDevices()
+        bob.register(1)
+        bob.call(.setTrust(.trusted, deviceID(1).description, until: nil))
+        return bob
+    }
+
+    /// The attempts to send something to a device.
+    var shipments: [(id: ShipmentID, content: DeviceShipment, target: DeviceTarget)] {
+        self.deviceEffects.compactMap { if case .ship(let id, let content, let target, _) = $0 { (id, content, target) } else { nil } }
+    }
+
+    /// The PINs of these attempts.
+    var shipmentPINs: [String?] { self.deviceEffects.compactMap { if case .ship(_, _, _, let pin) = $0 { .some(pin) } else { nil } } }
+
+    var shipment: (id: ShipmentID, content: DeviceShipment, target: DeviceTarget)? { self.shipments.last }
+
+    /// Reports the course of an attempt to send something to the phone.
+    mutating func report(_ id: ShipmentID, _ report: ShipmentReport, of device: PeerID = deviceID(1)) {
+        self.handle(.device(.shipped(id, device, report)))
+    }
+}

@@ -9,16 +9,8 @@ import Testing
 @Suite struct DeviceSendingTests {
     private let phone = deviceID(1)
 
-    /// A core with a trusted device that is there.
-    private static func met() -> CoreBench {
-        var bob = CoreBench.forDevices()
-        bob.register(1)
-        bob.call(.setTrust(.trusted, deviceID(1).description, until: nil))
-        return bob
-    }
-
     @Test func aTextIsDeliveredOnceTheDeviceHasAnswered() throws {
-        var bob = Self.met()
+        var bob = CoreBench.meetingPhone()
         let outcome = bob.send("hello", to: self.phone)
         #expect(outcome == nil)
         let call = bob.lastCall
@@ -64,7 +56,7 @@ import Testing
     }
 
     @Test func oneThingAtATimeInTheOrderOfTheRequests() throws {
-        var bob = Self.met()
+        var bob = CoreBench.meetingPhone()
         bob.send("1", to: self.phone)
         bob.send("2", to: self.phone)
         #expect(bob.shipments.count == 1)
@@ -77,7 +69,7 @@ import Testing
     private static let retried: [DeviceFailure] = [.unreachable("x"), .refused(status: 409)]
 
     @Test(arguments: Self.retried) func aBusyOrUnreachableDeviceIsTriedUntilTheDeadline(failure: DeviceFailure) throws {
-        var bob = Self.met()
+        var bob = CoreBench.meetingPhone()
         bob.send("x", to: self.phone, timeout: .seconds(10))
         let call = bob.lastCall
         bob.report(try #require(bob.shipment).id, .failed(failure))
@@ -104,7 +96,7 @@ import Testing
 
     @Test(arguments: Self.final)
     func otherFailuresAreFinal(failure: DeviceFailure, code: EarshotError.Code, status: Message.Status) throws {
-        var bob = Self.met()
+        var bob = CoreBench.meetingPhone()
         bob.send("x", to: self.phone)
         let call = bob.lastCall
         bob.report(try #require(bob.shipment).id, .failed(failure))
@@ -116,7 +108,7 @@ import Testing
     }
 
     @Test func aMessageUnderWayAtItsDeadlineIsUnconfirmedAndStopped() throws {
-        var bob = Self.met()
+        var bob = CoreBench.meetingPhone()
         bob.send("x", to: self.phone)
         let (call, id) = (bob.lastCall, try #require(bob.shipment).id)
         bob.advance(EarshotLimits.deviceMessageTimeout - .seconds(1))
@@ -158,15 +150,9 @@ import Testing
 
     // MARK: Resources
 
-    private func draft(queue: Bool = false, kind: Resource.Kind = .file, source: StoredTransfer.Source = .path) -> ResourceDraft {
-        ResourceDraft(
-            id: ResourceID(high: 1, low: 1), to: Conversation(with: self.phone), name: "a.jpg", kind: kind, size: 10, path: "/a.jpg",
-            source: source, isQueued: queue)
-    }
-
     @Test func aResourceMovesAndCompletes() throws {
-        var bob = Self.met()
-        let row = try #require(bob.call(.resource(.send([self.draft()])))?.resources?.first)
+        var bob = CoreBench.meetingPhone()
+        let row = try #require(bob.call(.resource(.send([.forPhone()])))?.resources?.first)
         #expect(row.peerName == "Pixel" && row.queued == nil)
         let id = try #require(bob.shipment).id
         bob.report(id, .accepted(session: "s"))
@@ -178,8 +164,8 @@ import Testing
     }
 
     @Test func aUserWhoCancelsAResourceCancelsItsSessionThere() throws {
-        var bob = Self.met()
-        let row = try #require(bob.call(.resource(.send([self.draft()])))?.resources?.first)
+        var bob = CoreBench.meetingPhone()
+        let row = try #require(bob.call(.resource(.send([.forPhone()])))?.resources?.first)
         let (id, _, target) = try #require(bob.shipment)
         bob.report(id, .accepted(session: "s"))
         #expect(bob.call(.resource(.remove(row.id)))?.resource?.state == .cancelled)
@@ -189,8 +175,8 @@ import Testing
     }
 
     @Test func theDeviceCancelsWhatItReceives() throws {
-        var bob = Self.met()
-        let row = try #require(bob.call(.resource(.send([self.draft()])))?.resources?.first)
+        var bob = CoreBench.meetingPhone()
+        let row = try #require(bob.call(.resource(.send([.forPhone()])))?.resources?.first)
         bob.report(try #require(bob.shipment).id, .accepted(session: "s"))
         bob.call(.device(.cancel("s", .device(1, at: "10.77.0.3"))))
         #expect(try bob.core.resource(row.id, at: bob.now.monotonic).state != .cancelled)
@@ -202,7 +188,7 @@ import Testing
         for isQueued in [false, true] {
             var bob = CoreBench.forDevices()
             bob.call(.setTrust(.trusted, self.phone.description, until: nil))
-            let row = try #require(bob.call(.resource(.send([self.draft(queue: isQueued)])))?.resources?.first)
+            let row = try #require(bob.call(.resource(.send([.forPhone(queue: isQueued)])))?.resources?.first)
             #expect(row.queued == true)
             bob.advance(EarshotLimits.resourceReachTime + .seconds(1))
             let now = try bob.core.resource(row.id, at: bob.now.monotonic)
@@ -212,15 +198,9 @@ import Testing
         }
     }
 
-    @Test func aDirectoryThatIsStreamedInIsUnsupported() throws {
-        var bob = Self.met()
-        bob.call(.resource(.sendBody(self.draft(kind: .directory, source: .body))))
-        #expect(bob.answers[bob.lastCall]?.resource?.error == .unsupported && bob.shipments.isEmpty)
-    }
-
     @Test func aStopEndsAResourceUnderWayAndAQueuedOneWaits() throws {
-        var bob = Self.met()
-        let row = try #require(bob.call(.resource(.send([self.draft()])))?.resources?.first)
+        var bob = CoreBench.meetingPhone()
+        let row = try #require(bob.call(.resource(.send([.forPhone()])))?.resources?.first)
         bob.report(try #require(bob.shipment).id, .accepted(session: "s"))
         bob.handle(.stop)
         bob.handle(.streamsOver)
@@ -232,19 +212,5 @@ import Testing
         again.handle(.start)
         again.register(1)
         #expect(again.shipment != nil)
-    }
-}
-
-extension CoreBench {
-    fileprivate var shipments: [(id: ShipmentID, content: DeviceShipment, target: DeviceTarget)] {
-        self.deviceEffects.compactMap { if case .ship(let id, let content, let target, _) = $0 { (id, content, target) } else { nil } }
-    }
-
-    /// The last attempt to send something to a device.
-    fileprivate var shipment: (id: ShipmentID, content: DeviceShipment, target: DeviceTarget)? { self.shipments.last }
-
-    /// Reports the course of an attempt to send something to the phone.
-    fileprivate mutating func report(_ id: ShipmentID, _ report: ShipmentReport) {
-        self.handle(.device(.shipped(id, deviceID(1), report)))
     }
 }
