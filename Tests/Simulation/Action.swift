@@ -146,6 +146,12 @@ package struct Action: Sendable, Hashable {
         case trustDevice = "trust-device"
         /// PERSON SETTING VALUE: changes the settings for devices, or looks for devices
         case changeDevices = "change-devices"
+        /// PERSON DEVICE KIND NAMING HOW: sends messages or a file
+        case sendToDevice = "send-to-device"
+        /// PERSON MESSAGE: cancels a queued message for a device
+        case cancelMessage = "cancel-message"
+        /// DEVICE HOW MILLISECONDS SEED: is away, busy or replaced for a while, or cancels what it receives
+        case disturbDevice = "disturb-device"
 
         /// The number of arguments.
         package var arity: Int {
@@ -153,7 +159,7 @@ package struct Action: Sendable, Hashable {
             case .forget: 1
             case .again, .readMessages, .withdraw, .await, .leave, .match, .mismatch, .giveUp, .rename, .restart, .restore,
                 .suspend,
-                .jump, .shut, .halve, .discovery, .hangUp, .accept, .gone, .finish, .read, .group:
+                .jump, .shut, .halve, .discovery, .hangUp, .accept, .gone, .finish, .read, .group, .cancelMessage:
                 2
             case .reset, .cut: 1
             case .upload, .changeDevices, .answerFile, .removeFile, .changeFile, .settings, .ask, .need, .crash, .disk, .part, .see, .lose,
@@ -161,9 +167,9 @@ package struct Action: Sendable, Hashable {
                 .abort, .endGroup:
                 3
             case .inviteToGroup, .removeMember, .sendFile, .shareFile, .invite, .respond, .verify, .slow, .say, .forge, .swarm, .open,
-                .acceptNext, .flood, .crowd, .announce, .offer, .cancelOffer, .guess:
+                .acceptNext, .flood, .crowd, .announce, .offer, .cancelOffer, .guess, .disturbDevice:
                 4
-            case .trust, .send, .sendToGroup, .trustDevice: 5
+            case .trust, .send, .sendToGroup, .trustDevice, .sendToDevice: 5
             }
         }
 
@@ -173,11 +179,11 @@ package struct Action: Sendable, Hashable {
             case .invite, .withdraw, .respond, .await, .trust, .leave, .verify, .match, .mismatch, .giveUp, .settings, .rename, .ask,
                 .need, .send, .again, .readMessages, .see, .lose, .forget, .discovery, .open, .accept, .acceptNext, .gone,
                 .write, .finish, .read, .abort, .sendFile, .answerFile, .removeFile, .changeFile, .group, .inviteToGroup, .endGroup,
-                .removeMember, .sendToGroup, .shareFile, .trustDevice, .changeDevices:
+                .removeMember, .sendToGroup, .shareFile, .trustDevice, .changeDevices, .sendToDevice, .cancelMessage:
                 true
             case .crash, .restart, .restore, .suspend, .jump, .disk, .part, .reset, .halve, .slow, .shut, .cut, .approach, .say, .forge,
                 .swarm,
-                .flood, .hangUp, .crowd, .announce, .offer, .upload, .cancelOffer, .guess:
+                .flood, .hangUp, .crowd, .announce, .offer, .upload, .cancelOffer, .guess, .disturbDevice:
                 false
             }
         }

@@ -90,6 +90,9 @@ package struct Counts: Sendable {
         case deviceUploadsRefused = "devices' uploads refused"
         case devicePINs = "devices' PINs refused"
         case devicesHidden = "devices' offers refused late"
+        case shipments = "attempts to send to devices"
+        case shipmentsDelivered = "things delivered to devices"
+        case shipmentsUnconfirmed = "things for devices with an unknown outcome"
         case agreed = "pairs in a session at the end"
         case apart = "pairs in none at the end"
     }

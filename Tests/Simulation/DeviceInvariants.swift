@@ -20,7 +20,7 @@ extension World {
 
     mutating func check(_ effect: DeviceEffect, of machine: Int) {
         switch effect {
-        case .stopShipment: break
+        case .stopShipment(let id): self.checkStop(id, of: machine)
         case .announce, .answerByDatagram:
             if !self.machines[machine].settings.devices.isOn { self.fail(.devices, "\(machine) speaks to devices with LocalSend off") }
         case .register(let place): self.checkRegister(at: place, from: machine)
@@ -29,7 +29,10 @@ extension World {
             if let id = ids.first(where: { !self.machines[machine].devices.reserved.contains($0) }) {
                 self.fail(.devices, "\(machine) releases the space of \(id), which is not reserved")
             }
-        case .cancel(_, let target), .ship(_, _, let target, _):
+        case .ship(_, let shipment, let target, _):
+            if self.isBlockedDevice(target.id, by: machine) { self.fail(.blocked, "\(machine) sends a blocked device something") }
+            self.checkShipment(shipment, to: target, of: machine)
+        case .cancel(_, let target):
             if self.isBlockedDevice(target.id, by: machine) { self.fail(.blocked, "\(machine) sends a blocked device something") }
         }
     }
@@ -202,6 +205,7 @@ extension World {
         {
             self.fail(.devices, "\(machine) keeps space for \(own.reserved.count) files that nobody sends")
         }
+        self.checkAttempts(of: machine, core)
         guard Self.isOfDevices(input) else { return }
         for peer in core.peers where peer.id.kind == .localsend {
             if !own.proven.contains(peer.id), self.machines[machine].disk.peers[peer.id] == nil, !self.isWritten(peer.id, core) {
@@ -238,12 +242,14 @@ extension World {
             ("offers and late refusals of devices", figures.deviceOffers + figures.lateDeviceRefusals, calls),
             ("reservations for ended offers", figures.abandonedDeviceOffers, self.machines[machine].devices.reserving),
             ("wrong PINs", figures.wrongPINs, EarshotLimits.devicePINs),
+            ("things for devices that are over", figures.endedShipments, 0),
             ("places that are asked", figures.unreachedDevices, 2 * EarshotLimits.deviceRegisters),
         ]
     }
 
     /// Checks what is left of the files and texts of devices, on a disk that has seen restarts.
     mutating func checkDevicesAtEnd(of machine: Int, _ core: NodeCore) {
+        self.checkShipmentsAtEnd(of: machine, core)
         let shelf = self.machines[machine].shelf
         var received: OrderedSet<[String]> = []
         for row in shelf.rows.values where row.peerID.kind == .localsend && row.direction == .incoming {

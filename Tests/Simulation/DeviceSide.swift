@@ -44,6 +44,11 @@ struct Devices {
     var removed: OrderedSet<ResourceID> = []
     /// The texts whose senders were told that they are received, by machine.
     var texts: [(machine: Int, text: String)] = []
+    /// The attempts of machines to send something to a device, and the conditions of devices.
+    var attempts: [DeviceAttempt] = []
+    var moods: [Int: (mood: DeviceMood, until: Instant)] = [:]
+    /// The time at which each resource for a device was sent.
+    var sent: [ResourceID: Instant] = [:]
     /// The number of contents so far. The stamps of peers' contents are lower.
     var stamps: UInt64 = 1 << 32
 

@@ -191,7 +191,8 @@ extension World {
             if isAccepted, disk.session(with: invitation.peerID)?.id != invitation.sessionID {
                 self.fail(.committed, "\(machine) answers that \(invitation) is accepted, which is not on disk")
             }
-        case (.respond(_, .reject, _), .invitation), (.withdraw, .invitation), (.awaitInvitation, .invitation), (.verify, .verification),
+        case (.respond(_, .reject, _), .invitation), (.cancelQueued, .sent), (.withdraw, .invitation), (.awaitInvitation, .invitation),
+            (.verify, .verification),
             (.endVerification(_, mismatch: false), .verification):
             break
         case (.stream(let request), _): self.check(answer, to: request, of: machine)
@@ -229,7 +230,8 @@ extension World {
             // The file arrived completely before the block, and was being put in its place.
             if case .resourceFinished = event, row.error == .conflict, row.transferred == row.size { return }
             peer = row.peerID
-        case .liveMessages, .messageStatuses, .discoveryChanged, .groupChanged, .groupLeft: return
+        case .messageStatuses(let statuses): return self.checkAtDevices(statuses, of: machine)
+        case .liveMessages, .discoveryChanged, .groupChanged, .groupLeft: return
         }
         guard self.isBlocked(peer, by: machine) else { return }
         // A subscriber of events knows nothing after a start, so the peer's existence is published once per start.

@@ -28,6 +28,7 @@ extension World {
             self.fail(.deadlines, "\(machine) has left something that is due, after \(input)")
         }
         switch input {
+        case .device(.shipped(let id, _, let report)): self.note(report, of: id, at: machine)
         case .call(let call, .device(let command)):
             guard effects.contains(where: { if case .answer(call, .deviceRefusal) = $0 { true } else { false } }) else { return }
             if let core = before.core { self.checkRefusal(command, core, after, of: machine) }
@@ -136,7 +137,7 @@ extension World {
                     + figures.lateAnswers + figures.configured
                     + figures.dataPaths + figures.outboxes + 3 + figures.openStreams + figures.streamAcceptors
                     + 2 * figures.openTransfers
-                    + 3 * figures.devices + figures.lateDeviceRefusals + figures.deviceSessions + 1
+                    + 4 * figures.devices + figures.lateDeviceRefusals + figures.deviceSessions + 2
             ),
             ("conversations with messages", figures.outboxes, figures.conversations),
             ("calls that wait for messages", figures.sending, self.machines[machine].calls.count),

@@ -179,6 +179,8 @@ enum Happening {
     case moves(Int, run: Int, Int)
     case resourceBytes(Int, run: Int, Int)
     case shelves(Int, run: Int, World.ShelfWork)
+    /// A device takes the next step of an attempt.
+    case receives(Int, run: Int, Int)
     /// A program accepts every stream.
     case accepts(Int, run: Int, StreamID)
 
@@ -189,7 +191,7 @@ enum Happening {
         case .turns(let machine, _), .input(let machine, _, _), .timer(let machine, _, _), .commits(let machine, _), .works(let machine, _),
             .drains(let machine, _), .dataAttached(let machine, _, _, _, _), .dataLost(let machine, _, _),
             .streamBytes(let machine, _, _), .accepts(let machine, _, _), .moves(let machine, _, _), .resourceBytes(let machine, _, _),
-            .shelves(let machine, _, _):
+            .shelves(let machine, _, _), .receives(let machine, _, _):
             machine
         case .dials(let dial), .answers(let dial, _): dials[dial].machine
         case .proven(let link, let side, _), .arrives(let link, let side), .breaks(let link, let side, _), .listens(let link, let side):

@@ -94,6 +94,8 @@ extension World {
         case .answerFile, .removeFile, .changeFile: self.resource(action, on: machine)
         case .trustDevice: self.trustDevice(action, on: machine)
         case .changeDevices: self.changeDevices(action, on: machine)
+        case .sendToDevice: self.sendToDevice(action, from: machine)
+        case .cancelMessage: self.cancelMessage(action, on: machine)
         default: self.act(action, on: machine, about: self.peer(action[1], of: machine))
         }
     }
@@ -125,7 +127,7 @@ extension World {
             let needs: [PeerNeed] = [.session, .sessionForQueue, .connection(now: false), .connection(now: true)]
             self.hand(.need(id, needs[action[2] % 4]), to: machine)
         case .send: self.send(action, from: machine, to: peer)
-        case .sendFile: self.sendFile(action, from: machine, to: peer)
+        case .sendFile: self.sendFile(action[2], action[3], from: machine, to: id.description)
         case .open:
             // Usually to a peer that a stream can be opened to.
             let members = self.machines[machine].core?.sessions.compactMap(\.members.first?.peerID.description) ?? []
@@ -210,7 +212,7 @@ extension World {
             let until = self.clock.now + .milliseconds(action[3])
             self.network.slow(machine, self.peer(action[1], of: machine), by: .milliseconds(action[2]), until: until)
         case .cut: self.cut(action[0])
-        case .announce, .offer, .upload, .cancelOffer, .guess: self.device(action)
+        case .announce, .offer, .upload, .cancelOffer, .guess, .disturbDevice: self.device(action)
         case .shut: self.machines[machine].shutUntil = self.clock.now + .milliseconds(action[1])
         default: self.attack(action)
         }
@@ -223,6 +225,7 @@ extension World {
         guard self.violation == nil else { return }
         self.trace?.note("-- calm")
         self.isCalm = true
+        self.calmDevices()
         self.network.heal()
         for machine in 0..<self.schedule.honest {
             self.machines[machine].crash = nil
@@ -246,6 +249,7 @@ extension World {
                 self.read(.max, on: machine)
                 self.acceptAll(on: machine)
                 for peer in 0..<self.schedule.honest where peer != machine { self.see(peer, by: machine, interface: 0) }
+                self.meetDevices(on: machine)
             }
         }
         self.run(until: self.clock.now + .seconds(20))

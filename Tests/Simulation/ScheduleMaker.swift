@@ -28,7 +28,7 @@ struct ScheduleMaker {
 
     private static let hostileVerbs: [Action.Verb] = [.approach, .say, .forge, .swarm, .flood, .hangUp, .crowd]
     private static let deviceVerbs: [Action.Verb] = [
-        .announce, .offer, .upload, .cancelOffer, .guess, .trustDevice, .changeDevices,
+        .announce, .offer, .upload, .cancelOffer, .guess, .trustDevice, .changeDevices, .sendToDevice, .cancelMessage, .disturbDevice,
     ]
 
     private static func weight(_ verb: Action.Verb) -> Int {
@@ -57,6 +57,9 @@ struct ScheduleMaker {
         case .trustDevice: 30
         case .announce, .cancelOffer: 20
         case .changeDevices: 15
+        case .sendToDevice: 80
+        case .disturbDevice: 25
+        case .cancelMessage: 6
         case .guess: 8
         }
     }
@@ -68,7 +71,21 @@ struct ScheduleMaker {
     /// An action that interrupts a large transfer that has just begun.
     private var interruption: Action.Verb?
 
+    /// A user who has just sent something to a device, and the device.
+    private var sender: (person: Int, device: Int)?
+
     mutating func next() -> Action {
+        if let (person, device) = self.sender {
+            self.sender = nil
+            if self.random.chance(30) {
+                self.milliseconds += self.random.number(in: 0...400)
+                let (verb, arguments): (Action.Verb, [Int]) = self.random.one(of: [
+                    (.trustDevice, [person, device, 1, 0, 0]), (.restart, [person, 300]), (.changeDevices, [person, 0, 0]),
+                    (.disturbDevice, [device, 1, 45_000, 0]), (.disturbDevice, [device, 3, 0, self.any()]),
+                ])
+                return Action(self.milliseconds, verb, arguments)
+            }
+        }
         if let person = self.inviter {
             self.inviter = nil
             if self.random.chance(50) {
@@ -114,6 +131,7 @@ struct ScheduleMaker {
             if other < self.honest { self.inviter = other }
         case .sendFile where arguments[2] >= 300_000, .shareFile where arguments[2] >= 300_000: self.interruption = .reset
         case .write where arguments[2] >= 45_000: self.interruption = .cut
+        case .sendToDevice: self.sender = (arguments[0], arguments[1])
         default: break
         }
         return Action(self.milliseconds, verb, arguments)
@@ -202,6 +220,10 @@ struct ScheduleMaker {
                 self.random.below(3),
             ]
         case .changeDevices: [self.person(), self.random.below(5), self.any()]
+        case .sendToDevice:
+            [self.person(), self.device(), self.random.below(6), self.random.one(of: [0, 0, 0, 1, 2, 3, 3, 4]), self.any()]
+        case .cancelMessage: [self.person(), self.any()]
+        case .disturbDevice: [self.device(), self.random.below(5), self.duration(), self.any()]
         }
     }
 }

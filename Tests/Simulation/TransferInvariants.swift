@@ -41,6 +41,7 @@ extension World {
                 self.fail(.kept, "\(machine) gives \(row.id) up before its time")
             }
             self.noteFinished(row, at: machine)
+            if row.direction == .outgoing, row.peerID.kind == .localsend { self.checkAtDevice(row, of: machine) }
         default: break
         }
     }

@@ -44,6 +44,8 @@ package struct Violation: Error, Sendable, CustomStringConvertible {
         case groups
         /// No device is in a session, and none is listed that has shown no certificate. A device's files are received if a user or the
         /// settings have accepted them, from their sender alone, once, and with the offered size and digest. Reserved space is released.
+        /// A device is sent one thing at a time, which is stopped once it is over, and nothing again that the device may have. Outcomes are
+        /// as the device knows them.
         case devices
     }
 

@@ -8,27 +8,36 @@ import OrderedCollections
 extension World {
     // MARK: Identities
 
-    private static func key(_ device: Int, _ key: Int) -> PeerID { PeerID(deviceCertificate: [UInt8(device), UInt8(key % 64)]) }
+    static func key(_ device: Int, _ key: Int) -> PeerID { PeerID(deviceCertificate: [UInt8(device), UInt8(key % 64)]) }
 
-    private static func host(_ device: Int, _ place: Int = 0) -> String { "10.50.\(device).\(1 + place % 250)" }
+    static func host(_ device: Int, _ place: Int = 0) -> String { "10.50.\(device).\(1 + place % 250)" }
 
-    private static func sender(_ device: Int, key: Int? = 0, place: Int = 0) -> DeviceSender {
+    static func sender(_ device: Int, key: Int? = 0, place: Int = 0) -> DeviceSender {
         DeviceSender(
             id: key.map { Self.key(device, $0) }, address: PeerAddress(host: Self.host(device, place), zone: nil, port: 40_000))
     }
 
     private static func origin(_ sender: DeviceSender) -> [UInt8] { sender.address.host.split(separator: ".").compactMap { UInt8($0) } }
 
-    /// Returns a device's description of itself. Some have the name of a machine, which a user may trust.
-    private func info(_ device: Int, claiming id: PeerID?, port: UInt16? = 53317) -> DeviceInfo {
+    /// Returns the number of the device at an address.
+    static func device(at address: PeerAddress) -> Int? {
+        let parts = address.host.split(separator: ".").compactMap { Int($0) }
+        return parts.count == 4 ? parts[2] : nil
+    }
+
+    /// Returns the name of a device. Some have the name of a machine, which a user may trust.
+    func alias(of device: Int) -> String { device % 2 == 0 ? self.machines[0].name : "phone \(device)" }
+
+    /// Returns a device's description of itself.
+    func info(_ device: Int, claiming id: PeerID?, port: UInt16? = 53317) -> DeviceInfo {
         DeviceInfo(
-            alias: device % 2 == 0 ? self.machines[0].name : "phone \(device)", version: "2.1",
+            alias: self.alias(of: device), version: "2.1",
             fingerprint: id?.fingerprint?.lowercased() ?? "", port: port)
     }
 
-    private func random(_ seed: Int) -> SplitMix64 { SplitMix64(seed: self.schedule.seed, 20, UInt64(seed)) }
+    func random(_ seed: Int) -> SplitMix64 { SplitMix64(seed: self.schedule.seed, 20, UInt64(seed)) }
 
-    private func listens(_ machine: Int) -> Bool {
+    func listens(_ machine: Int) -> Bool {
         self.machines[machine].core != nil && self.machines[machine].suspendedUntil == nil && self.violation == nil
     }
 
@@ -43,6 +52,7 @@ extension World {
             for number in 0..<(action[2] % 64) { self.offer(device, to: machine, isAlone: action[2] == 1, seed: action[3] + number) }
         case .upload: self.upload(action, device)
         case .cancelOffer: self.cancelOffer(action, device)
+        case .disturbDevice: self.disturbDevice(action, device)
         case .guess:
             var random = self.random(action[3])
             for _ in 0..<(action[2] % 64) where self.listens(machine) {
@@ -215,6 +225,9 @@ extension World {
 
     /// Changes a setting for LocalSend, or looks at the peers.
     mutating func changeDevices(_ action: Action, on machine: Int) {
+        // Due work comes first, under the settings so far.
+        self.hand(.deadline, to: machine)
+        guard self.listens(machine) else { return }
         var settings = self.machines[machine].settings
         switch action[1] % 5 {
         case 0: settings.devices.isOn = action[2] % 4 > 0
@@ -232,8 +245,9 @@ extension World {
     mutating func carryOut(_ effect: DeviceEffect, on machine: Int) {
         switch effect {
         case .announce: self.counts[.deviceAnnouncements] += 1
-        // Nothing is sent to the devices of a world.
-        case .answerByDatagram, .cancel, .ship, .stopShipment: break
+        case .answerByDatagram, .cancel: break
+        case .ship(let id, let shipment, let target, _): self.ship(id, shipment, to: target, from: machine)
+        case .stopShipment(let id): self.stopShipment(id, of: machine)
         case .register(let place): self.register(at: place, from: machine)
         case .reserve(let id, let files, _):
             let isFailed = self.diskFailure(machine) != nil || files.contains { $0.size > 1 << 40 }

@@ -45,6 +45,7 @@ extension World {
         self.counts[.crashes] += 1
         if !self.machines[machine].disk.pending.isEmpty { self.counts[.lostCommits] += 1 }
         self.doubt(machine)
+        self.noteForgotten(of: machine, isKilled: true)
         for link in self.links.indices {
             for side in 0..<2 where self.links[link].ends[side].machine == machine { self.vanish(link, side) }
         }
@@ -80,6 +81,7 @@ extension World {
             self.fail(.answers, "\(machine) has ended and left \(call.command) unanswered")
         }
         self.counts[.orderlyStops] += 1
+        self.noteForgotten(of: machine, isKilled: false)
         for link in self.links.indices {
             for side in 0..<2 where self.links[link].ends[side].machine == machine { self.vanish(link, side) }
         }

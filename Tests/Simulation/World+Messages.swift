@@ -13,13 +13,15 @@ extension World {
         self.send(action, from: machine, to: action[3] % 4 == 3 ? .all : .peers([self.machines[peer].id.description]))
     }
 
-    mutating func send(_ action: Action, from machine: Int, to recipients: Message.Recipients) {
+    mutating func send(
+        _ action: Action, from machine: Int, to recipients: Message.Recipients, as type: String = "application/octet-stream"
+    ) {
         let mode = action[3] % 4
         let timeouts: [Duration?] = [nil, .milliseconds(300), .seconds(2), .seconds(60)]
         let drafts = (0..<(action[2] % 9)).map { _ in
             self.drafts += 1
             var draft = MessageDraft(
-                to: recipients, contentType: "application/octet-stream",
+                to: recipients, contentType: type,
                 body: ByteBuffer(integer: UInt64(self.drafts)), mode: mode == 2 ? .unreliable : .reliable,
                 id: self.drafts % 5 == 0 ? nil : MessageID(high: UInt64(machine), low: UInt64(self.drafts)), queue: mode == 1,
                 timeout: timeouts[action[4] % 4])
@@ -195,7 +197,7 @@ extension World {
                 self.machines[machine].patience[message.id] = self.clock.now + (message.deadline - self.now(of: machine).running)
             case .settle(let id, let recipient):
                 // Rows store times in milliseconds.
-                guard recipient.status == .unconfirmed, let end = self.machines[machine].patience[id],
+                guard recipient.status == .unconfirmed, recipient.peerID.kind == .earshot, let end = self.machines[machine].patience[id],
                     self.clock.now < end - .milliseconds(1)
                 else { continue }
                 self.fail(.kept, "\(machine) gives \(id) up, which was to wait until \(end)")

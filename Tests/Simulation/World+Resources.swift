@@ -8,26 +8,26 @@ extension World {
     // MARK: Users
 
     /// Sends a file or a directory like Node+ResourceSending.swift: by its path, queued, as a body, or written to the spool first.
-    mutating func sendFile(_ action: Action, from machine: Int, to peer: Int) {
-        let name = self.machines[peer].id.description
+    mutating func sendFile(_ size: Int, _ mode: Int, from machine: Int, to name: String) {
         guard let core = self.machines[machine].core, let id = (try? core.recipients([name]))?.first else { return }
         self.resources += 1
         let resource = ResourceID(high: UInt64(machine + 1), low: UInt64(self.resources))
-        let content = Content(stamp: UInt64(self.resources), count: UInt64(action[2]))
-        let isQueued = action[3] % 5 == 1 || action[3] % 5 == 4
+        let content = Content(stamp: UInt64(self.resources), count: UInt64(size))
+        let isQueued = mode % 5 == 1 || mode % 5 == 4
         guard !isQueued || (try? core.checkQueue(adding: 1)) != nil else { return }
         self.machines[machine].shelf.sources[resource] = content
         if !isQueued { self.hand(.need(id, .session), to: machine) }
+        if id.kind == .localsend { self.devices.sent[resource] = self.clock.now }
         let source: StoredTransfer.Source =
-            switch action[3] % 5 {
+            switch mode % 5 {
             case 2: .body
             case 4: .spool
             default: .path
             }
         let draft = ResourceDraft(
-            id: resource, to: Conversation(with: id), name: "x", kind: action[3] % 5 == 3 ? .directory : .file, size: content.count,
+            id: resource, to: Conversation(with: id), name: "x", kind: mode % 5 == 3 ? .directory : .file, size: content.count,
             path: "/x",
-            source: source, stamp: source == .body ? "" : "\(content.stamp)", digest: action[2] % 2 == 0 ? .xxh3 : .sha256,
+            source: source, stamp: source == .body ? "" : "\(content.stamp)", digest: size % 2 == 0 ? .xxh3 : .sha256,
             isQueued: isQueued, attributes: source == .body ? content.attributes : nil)
         if source == .body { self.machines[machine].shelf.bodies[resource] = content.attributes }
         self.call(.resource(source == .body ? .sendBody(draft) : .send([draft])), on: machine)

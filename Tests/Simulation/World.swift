@@ -159,6 +159,7 @@ package struct World {
         case .streamBytes(let machine, let run, let stream): if self.isRunning(machine, run) { self.receiveBytes(stream, of: machine) }
         case .moves(let machine, let run, let number): if self.isRunning(machine, run) { self.move(number, on: machine) }
         case .resourceBytes(let machine, let run, let number): if self.isRunning(machine, run) { self.receiveBytes(number, on: machine) }
+        case .receives(let machine, let run, let attempt): if self.isRunning(machine, run) { self.receive(attempt) }
         case .shelves(let machine, let run, let work): if self.isRunning(machine, run) { self.work(work, on: machine) }
         }
     }
