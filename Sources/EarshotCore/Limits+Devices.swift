@@ -19,6 +19,9 @@ extension EarshotLimits {
     /// The number of files that a decided invitation still lists. The decided ones stay listed for a while, and an offer may have thousands
     /// of files.
     package static let decidedOfferFiles = 16
+    /// The number of blocked or hidden senders that wait for their refusal. Each holds a connection, which devices that a user trusts may
+    /// need. Further ones are refused at once.
+    package static let lateDeviceRefusals = 4
     /// The default time for which an offer waits for a user.
     package static let deviceOfferTime: Duration = .seconds(300)
     /// The shortest and the longest time that the settings may set.

@@ -100,9 +100,9 @@ struct DeviceTable: Sendable {
 
     mutating func refuseLater(_ call: CallID) { self.late.append(call) }
     mutating func takeLate(_ call: CallID) -> Bool { self.late.remove(call) != nil }
-
-    // Tests look at these.
     var lateCount: Int { self.late.count }
+
+    // Tests look at this.
     var abandonedCount: Int { self.abandoned.count }
 
     /// Ends everything that waits. Returns the calls of devices, and those of users who have accepted an offer.

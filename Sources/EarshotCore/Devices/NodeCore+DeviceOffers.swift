@@ -145,6 +145,7 @@ extension NodeCore {
 
     /// Refuses a blocked or hidden device after a while, as a user would.
     private mutating func refuseLater(_ call: CallID) {
+        guard self.devices.lateCount < EarshotLimits.lateDeviceRefusals else { return self.refuse(call, .declined) }
         let delay = Int64.random(in: EarshotLimits.blockedAnswerMilliseconds, using: &self.random)
         self.devices.refuseLater(call)
         self.set(.deviceRefusal(call), after: .milliseconds(delay))

@@ -91,6 +91,19 @@ import Testing
         }
     }
 
+    @Test func fourSendersWaitForTheirRefusals() throws {
+        var bob = CoreBench.forDevices { $0.policy.pairedOnly = true }
+        for number in 1...UInt8(EarshotLimits.lateDeviceRefusals) {
+            let waits = bob.offerWaits(by: .device(number), from: [10, 77, 0, number])
+            #expect(waits)
+        }
+        let late = bob.offer(by: .device(9), from: [10, 77, 0, 9])
+        #expect(bob.refusal(of: late) == .declined)
+        bob.advance(.milliseconds(3000))
+        let waits = bob.offerWaits(by: .device(10), from: [10, 77, 0, 10])
+        #expect(waits)
+    }
+
     @Test func aRejectionIsForOneOfferAndABlockForAll() throws {
         var bob = CoreBench.forDevices()
         let first = bob.offer()
