@@ -65,6 +65,13 @@ import Testing
         #expect(!channel.isActive)
     }
 
+    @Test func `a sender that reads no answers gets no more of them`() async throws {
+        let (channel, passed) = try await self.connection()
+        channel.isWritable = false
+        try await channel.writeInbound(self.head(.GET, "info"))
+        #expect(passed.all.isEmpty && !channel.isActive)
+    }
+
     @Test func `a JSON body has 30 s`() async throws {
         let (channel, _) = try await self.connection()
         try await channel.writeInbound(self.head(.POST, "register"))

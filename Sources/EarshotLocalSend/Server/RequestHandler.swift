@@ -99,6 +99,8 @@ final class RequestHandler: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch self.unwrapInboundIn(data) {
         case .head(let head):
+            // The sender does not read the answers, which would fill the memory.
+            guard context.channel.isWritable else { return context.channel.closeWithoutGoodbye() }
             let isUpgrade = head.method == .CONNECT || head.headers.contains(name: "upgrade")
             switch self.machine.receivedHead(isLast: isUpgrade || !head.isKeepAlive || head.version.minor == 0) {
             case .begin: self.begin(head, context: context)
