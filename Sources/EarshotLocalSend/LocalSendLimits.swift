@@ -57,6 +57,11 @@ enum LocalSendLimits {
     static let handshakeTime: TimeAmount = .seconds(10)
     /// The time for the answer to `register` and `cancel`, which need no user.
     static let shortAnswerTime: TimeAmount = .seconds(5)
+    /// The bytes of an answer to an offer, with its head: those of an offer itself.
+    static let offerAnswerBytes = bodyBytes
+    /// The bytes of any other answer, with its head. A description has a few hundred. 30 devices about which nobody has decided may answer
+    /// `register` at the same time.
+    static let shortAnswerBytes = 64 * 1024
     /// The time for the answer after the last byte of an upload, in which the device brings the file to its disk.
     static let uploadAnswerTime: TimeAmount = .minutes(5)
     /// The bytes of an upload's pieces. Larger ones are split, so that one write neither occupies the loop for long nor doubles the memory.

@@ -88,7 +88,7 @@ package final class LocalSendTransport: DeviceTransport {
         // A former run may still be ending, and holds the port.
         await self.parts.withLock { $0 }?.server.stop()
         let certificate = try await Self.certificate(self.configuration.stateDirectory)
-        let tls = try DeviceTLS(certificate)
+        let tls = try DeviceTLS(certificate, on: self.group)
         let links = CurrentLinks()
         let server = DeviceServer(tls: tls, own: certificate.id, links: links, group: self.group, logger: self.logger)
         let port = try await server.listen(port: self.configuration.port)
@@ -165,7 +165,8 @@ package final class LocalSendTransport: DeviceTransport {
         let query = pin.map { "?pin=" + DeviceRoute.encoded($0) } ?? ""
         let message = OfferMessage(info: self.description(name, parts), files: files)
         let (_, answer) = try await parts.client.post(
-            Self.prefix + "prepare-upload" + query, .json(MessageCoding.encode(message)), to: target.address, expecting: target.id)
+            Self.prefix + "prepare-upload" + query, .json(MessageCoding.encode(message)), to: target.address, expecting: target.id,
+            answerBytes: LocalSendLimits.offerAnswerBytes)
         if answer.status == 204 { return .nothingToSend }
         let accepted = try Self.decode(OfferAnswerMessage.self, from: answer)
         do throws(InvalidMessage) {

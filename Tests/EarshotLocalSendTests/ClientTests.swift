@@ -187,6 +187,74 @@ import Testing
         }
         try await stub.close()
     }
+
+    /// Returns an answer of exactly so many bytes, with its head. Spaces follow the JSON.
+    private static func answer(_ json: String, bytes: Int) -> String {
+        let line = "HTTP/1.1 200 OK\r\ncontent-length: \r\n\r\n"
+        let digits = "\(bytes - line.utf8.count)".utf8.count
+        let length = bytes - line.utf8.count - digits
+        return line.replacing(": ", with: ": \(length)") + json + String(repeating: " ", count: length - json.utf8.count)
+    }
+
+    @Test func `an answer has at most 64 KiB, and one to an offer 4 MiB`() async throws {
+        let certificate = try DeviceCertificate.load(from: nil)
+        func failure(
+            _ answer: String, _ call: (LocalSendTransport, DeviceTarget) async throws -> Void
+        ) async throws -> DeviceFailure? {
+            let stub = try await Stub.listen(tls: certificate, answer: answer)
+            let failure = try await withDevice { sender, _, _ -> DeviceFailure? in
+                do {
+                    try await call(sender, DeviceTarget(id: certificate.id, address: loopback(stub.port)))
+                    return nil
+                } catch let error as DeviceFailure {
+                    return error
+                }
+            }
+            try await stub.close()
+            return failure
+        }
+        for excess in [0, 1] {
+            let tooLong: DeviceFailure? = excess == 0 ? nil : .invalid("the answer is too long")
+            let description = Self.answer(#"{"alias":"bob","version":"2.1"}"#, bytes: LocalSendLimits.shortAnswerBytes + excess)
+            #expect(try await failure(description) { _ = try await $0.register(at: $1.address, name: "alice") } == tooLong)
+            let tokens = Self.answer(#"{"sessionId":"s","files":{"1":"t"}}"#, bytes: LocalSendLimits.offerAnswerBytes + excess)
+            #expect(try await failure(tokens) { _ = try await $0.offer([self.file], to: $1, name: "alice", pin: nil) } == tooLong)
+        }
+    }
+
+    /// The connection is closed when its bytes are too many. TLS would read all certificates first, and send an alert.
+    @Test func `a device with many certificates is not heard to the end`() async throws {
+        let certificate = try DeviceCertificate.load(from: nil)
+        let chain = [NIOSSLCertificateSource](repeating: .certificate(certificate.certificate), count: 100)
+        let context = try NIOSSLContext(
+            configuration: .makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(certificate.key)))
+        let ending = MultiThreadedEventLoopGroup.singleton.any().makePromise(of: Void.self)
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandlers(NIOSSLServerHandler(context: context), Ending(ending))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = UInt16(clamping: server.localAddress?.port ?? 0)
+        try await withDevice { sender, _, _ in
+            _ = await #expect(throws: DeviceFailure.self) { try await sender.register(at: loopback(port), name: "alice") }
+        }
+        await #expect(throws: IOError.self) { try await ending.futureResult.get() }
+        try await server.close()
+    }
+}
+
+/// Reports the first error of a connection.
+private final class Ending: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    private let promise: EventLoopPromise<Void>
+    init(_ promise: EventLoopPromise<Void>) { self.promise = promise }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.promise.fail(error)
+        context.close(promise: nil)
+    }
+    func channelInactive(context: ChannelHandlerContext) { self.promise.succeed() }
 }
 
 /// A server that answers the first bytes of each connection with a text, and closes the connection.
@@ -210,7 +278,7 @@ private struct Stub {
     }
 
     static func listen(tls: DeviceCertificate?, answer: String) async throws -> Stub {
-        let tls = try tls.map { try DeviceTLS($0) }
+        let tls = try tls.map { try DeviceTLS($0, on: MultiThreadedEventLoopGroup.singleton) }
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

@@ -27,14 +27,16 @@ struct DeviceClient: Sendable {
     /// Sends a POST request and returns the proven id of the device and its answer. If the task is cancelled, the connection is closed.
     ///
     /// `target` is the path and query. The device must prove the id `expected`, or any if that is `nil`. `answerTime` is the time for the
-    /// answer; `nil` for a request that waits for a user. An upload has time limits of its own.
+    /// answer; `nil` for a request that waits for a user. An upload has time limits of its own. A longer answer than `answerBytes` is an
+    /// error.
     func post(
-        _ target: String, _ content: Content, to address: PeerAddress, expecting expected: PeerID?, answerTime: TimeAmount? = nil
+        _ target: String, _ content: Content, to address: PeerAddress, expecting expected: PeerID?, answerTime: TimeAmount? = nil,
+        answerBytes: Int = LocalSendLimits.shortAnswerBytes
     ) async throws(DeviceFailure) -> (PeerID, ExchangeAnswer) {
         guard let socketAddress = address.socketAddress else { throw .unreachable("the interface of the address is gone") }
         let proof = DeviceProof(expected: expected)
         let exchange = Exchange()
-        let channel = try await self.connect(to: socketAddress, exchange, proof)
+        let channel = try await self.connect(to: socketAddress, exchange, proof, answerBytes)
         let result = await withTaskCancellationHandler {
             await self.perform(target, content, to: address, on: channel, exchange, answerTime)
         } onCancel: {
@@ -52,17 +54,20 @@ struct DeviceClient: Sendable {
     }
 
     private func connect(
-        to address: SocketAddress, _ exchange: Exchange, _ proof: DeviceProof
+        to address: SocketAddress, _ exchange: Exchange, _ proof: DeviceProof, _ answerBytes: Int
     ) async throws(DeviceFailure) -> any Channel {
         let bootstrap = ClientBootstrap(group: self.group)
             .connectTimeout(TimeAmount(EarshotLimits.connectTime))
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelOption(.recvAllocator, value: Transport.strangersAllocator)
+            // Devices that send without end take turns with other connections.
+            .channelOption(.maxMessagesPerRead, value: 1)
             .channelInitializer { [tls] channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.probeSilence()
                     let pipeline = channel.pipeline.syncOperations
-                    try pipeline.addHandler(try tls.clientHandler(proof))
+                    try pipeline.addHandlers(
+                        tls.gate(on: channel.eventLoop), try tls.clientHandler(proof), AnswerBound(limit: answerBytes))
                     var limits = NIOHTTPDecoderLimitConfiguration()
                     limits.maxHeaderFieldSize = LocalSendLimits.headBytes
                     limits.maxHeaderListSize = LocalSendLimits.headBytes

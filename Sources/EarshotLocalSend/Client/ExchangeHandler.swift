@@ -76,7 +76,10 @@ final class ExchangeHandler: ChannelInboundHandler {
     // MARK: The answer
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case TLSUserEvent.handshakeCompleted = event { self.perform(self.machine.shookHands(), context: context) }
+        if case TLSUserEvent.handshakeCompleted = event {
+            HandshakeGate.open(context.pipeline.syncOperations)
+            self.perform(self.machine.shookHands(), context: context)
+        }
         context.fireUserInboundEventTriggered(event)
     }
 
@@ -88,7 +91,9 @@ final class ExchangeHandler: ChannelInboundHandler {
         if error is HTTPParserError || error is ByteToMessageDecoderError {
             // A connection that ends within an answer is lost.
             if case .invalidEOFState? = error as? HTTPParserError { return }
-            self.perform(self.machine.parserFailed(), context: context)
+            self.perform(self.machine.failed("the answer is not HTTP"), context: context)
+        } else if error is AnswerBound.Exceeded {
+            self.perform(self.machine.failed("the answer is too long"), context: context)
         } else {
             self.perform(self.machine.ended(DeviceClient.reason(error)), context: context)
         }

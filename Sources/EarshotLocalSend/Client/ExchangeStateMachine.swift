@@ -100,9 +100,6 @@ struct ExchangeStateMachine {
             receipt.head = head
             return .none
         case .body(let bytes):
-            guard receipt.body.readableBytes + bytes.readableBytes <= LocalSendLimits.bodyBytes else {
-                return .fail(.invalid("the answer is longer than \(LocalSendLimits.bodyBytes) bytes"))
-            }
             receipt.body.writeImmutableBuffer(bytes)
             return .none
         case .end:
@@ -115,12 +112,12 @@ struct ExchangeStateMachine {
         }
     }
 
-    /// The answer is not HTTP.
-    mutating func parserFailed() -> Action {
+    /// The answer is not HTTP, or too long.
+    mutating func failed(_ reason: String) -> Action {
         switch self.state {
         case .connecting, .open, .sending, .sent:
             self.state = .over
-            return .fail(.invalid("the answer is not HTTP"))
+            return .fail(.invalid(reason))
         case .over: return .none
         }
     }

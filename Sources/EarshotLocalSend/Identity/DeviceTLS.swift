@@ -10,8 +10,11 @@ import Synchronization
 struct DeviceTLS: Sendable {
     private let server: NIOSSLContext
     private let client: NIOSSLContext
+    /// The turns of handshakes on each loop, in both directions.
+    private let turns: [ObjectIdentifier: HandshakeTurns]
 
-    init(_ certificate: DeviceCertificate) throws {
+    init(_ certificate: DeviceCertificate, on group: any EventLoopGroup) throws {
+        self.turns = Dictionary(uniqueKeysWithValues: group.makeIterator().map { (ObjectIdentifier($0), HandshakeTurns(on: $0)) })
         let chain = [NIOSSLCertificateSource.certificate(certificate.certificate)]
         var server = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(certificate.key))
         // Requests a certificate without demanding one (SSL_VERIFY_PEER alone).
@@ -30,6 +33,11 @@ struct DeviceTLS: Sendable {
         configuration.trustRoots = .certificates([])
         configuration.shutdownTimeout = TimeAmount(EarshotLimits.closingTime)
         return try NIOSSLContext(configuration: configuration)
+    }
+
+    /// Returns the handler before TLS, which bounds the handshake and must be opened after it.
+    func gate(on loop: any EventLoop) -> HandshakeGate {
+        HandshakeGate(turns: self.turns[ObjectIdentifier(loop)] ?? HandshakeTurns(on: loop))
     }
 
     /// Returns the listener's handler for a connection. After the handshake, ``id(of:)`` returns the id of the other side.

@@ -23,7 +23,6 @@ final class DeviceServer: Sendable {
     private let group: any EventLoopGroup
     private let logger: Logger
     private let links: CurrentLinks
-    private let turns: [ObjectIdentifier: HandshakeTurns]
     private let listener = Mutex<(any Channel)?>(nil)
     private let budget = BodyBudget()
     private let accepted: AsyncStream<DeviceConnection>
@@ -36,7 +35,6 @@ final class DeviceServer: Sendable {
         self.links = links
         self.group = group
         self.logger = logger
-        self.turns = Dictionary(uniqueKeysWithValues: group.makeIterator().map { (ObjectIdentifier($0), HandshakeTurns(on: $0)) })
         (self.accepted, self.continuation) = AsyncStream.makeStream()
     }
 
@@ -106,11 +104,10 @@ final class DeviceServer: Sendable {
         }
         handler.start(channel)
         let tls = self.tls
-        let turns = self.turns[ObjectIdentifier(channel.eventLoop)] ?? HandshakeTurns(on: channel.eventLoop)
         let first = FirstByteHandler(preference: .optional) { context, transport in
             guard transport == .tls else { throw NoPlace() }
             let pipeline = context.pipeline.syncOperations
-            try pipeline.addHandlers([HandshakeGate(turns: turns), tls.serverHandler()], position: .last)
+            try pipeline.addHandlers([tls.gate(on: context.eventLoop), tls.serverHandler()], position: .last)
             try pipeline.addHandler(ByteToMessageHandler(Self.decoder()), position: .last)
             try pipeline.addHandlers([HTTPResponseEncoder(), handler], position: .last)
         }
