@@ -81,6 +81,40 @@ extension LAN {
             }
         }
 
+        /// A device with an address outside of bob's networks, to which bob has a route, is neither listed nor called.
+        @Test func anotherNetwork() async throws {
+            try await Laboratory.run { laboratory in
+                try await laboratory.ownHost("victim", "10.77.0.60")
+                try await laboratory.ownHost("mallory", "10.77.0.61")
+                let bob = try await laboratory.daemon("bob", on: "victim", environment: ["EARSHOT_LOCALSEND_ENABLED": "yes"])
+                func ip(_ host: String, _ arguments: String...) async throws {
+                    try await laboratory.lab(["host", "exec", host, "--", "ip"] + arguments)
+                }
+                try await ip("mallory", "addr", "add", "198.51.100.7/32", "dev", "eth0")
+                try await ip("mallory", "route", "add", "10.77.0.60/32", "dev", "eth0", "src", "198.51.100.7")
+                try await ip("victim", "route", "add", "198.51.100.7/32", "via", "10.77.0.61")
+                let server = try await laboratory.device("server", on: "mallory", ["serve", "\(laboratory.place)/in", "--port", "53318"])
+                try await server.event("listening")
+                func mallory(_ arguments: [String]) async throws -> LocalSendDevice.End {
+                    await (try await laboratory.device("mallory", on: "mallory", arguments)).end()
+                }
+                let registered = try await mallory(["register", "10.77.0.60", "53317"])
+                #expect(registered.status == 3, "\(registered)")
+                let forge = ["forge", "3", "--to", "10.77.0.60", "--port", "53318", "--claim", String(repeating: "0", count: 64)]
+                let far = try await mallory(forge + ["--sources", "198.51.100.7", "1"])
+                #expect(far.status == 0, "\(far)")
+                // From its address on the link, the same device is called and listed. The datagrams before have been handled by then.
+                let near = try await mallory(forge)
+                #expect(near.status == 0, "\(near)")
+                try await server.event("registered")
+                try await bob.awaitDevice(try await server.id())
+                #expect(server.events("registered").count == 1 && server.events("handshake-failed").isEmpty)
+                try await ip("mallory", "route", "del", "10.77.0.60/32")
+                #expect(try await mallory(["register", "10.77.0.60", "53317"]).status == 0)
+                #expect(try await bob.json("peers")["peers"]?.elements.count == 2)
+            }
+        }
+
         @Test func tenThousandAnnouncements() async throws {
             try await Laboratory.run { laboratory in
                 let bob = try await laboratory.bob()
