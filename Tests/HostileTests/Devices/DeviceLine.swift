@@ -46,11 +46,12 @@ final class DeviceLine: Sendable {
     private let inbox = Inbox()
 
     /// Connects to a port of this machine, from one of its loopback addresses, with a certificate or without one.
-    init(to port: UInt16, from source: String, as certificate: HostileCertificate?) throws {
+    init(to port: UInt16, from source: String, as certificate: HostileCertificate?, version: TLSVersion = .tlsv13) throws {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.certificateVerification = .none
+        configuration.maximumTLSVersion = version
         if let certificate {
-            configuration.certificateChain = [.certificate(certificate.certificate)]
+            configuration.certificateChain = certificate.chain
             configuration.privateKey = .privateKey(certificate.key)
         }
         let context = try NIOSSLContext(configuration: configuration)
@@ -74,6 +75,9 @@ final class DeviceLine: Sendable {
     func send(_ bytes: [UInt8]) { self.channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil) }
 
     func send(_ text: String) { self.send(Array(text.utf8)) }
+
+    /// Whether the connection has ended.
+    var isClosed: Bool { self.inbox.state.withLock { $0.isClosed } }
 
     /// Waits for the end of the connection. Returns whether it came within the time.
     func ends(within seconds: Double = 15) -> Bool {

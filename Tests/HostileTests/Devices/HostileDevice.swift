@@ -1,4 +1,5 @@
 import Foundation
+import NIOSSL
 import Testing
 
 /// An attacking LocalSend device at one address of this machine.
@@ -10,6 +11,7 @@ struct HostileDevice {
     var address: String
     var certificate: HostileCertificate?
     var alias = "phone"
+    var version = TLSVersion.tlsv13
 
     init(_ port: UInt16, at address: String = "127.20.0.1", as certificate: HostileCertificate?) {
         self.port = port
@@ -17,7 +19,9 @@ struct HostileDevice {
         self.certificate = certificate
     }
 
-    func connect() throws -> DeviceLine { try DeviceLine(to: self.port, from: self.address, as: self.certificate) }
+    func connect() throws -> DeviceLine {
+        try DeviceLine(to: self.port, from: self.address, as: self.certificate, version: self.version)
+    }
 
     /// The description of the device. `changes` replaces fields.
     func info(_ changes: [String: Any] = [:]) -> [String: Any] {
