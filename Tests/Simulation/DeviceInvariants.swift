@@ -108,7 +108,9 @@ extension World {
         case (.offer(_, let sender, _), .deviceRefusal(let refusal)):
             if own.devices.offers[call] == nil, refusal == .declined { self.counts[.devicesHidden] += 1 }
             guard self.isBlockedDevice(sender.id, by: machine), refusal == .declined, !own.devices.gone.contains(call) else { return }
-            if self.clock.now - since < .milliseconds(EarshotLimits.blockedAnswerMilliseconds.lowerBound) {
+            // Further ones than may wait are refused at once.
+            let mayWait = (own.core?.figures.lateDeviceRefusals ?? 0) < EarshotLimits.lateDeviceRefusals
+            if mayWait, self.clock.now - since < .milliseconds(EarshotLimits.blockedAnswerMilliseconds.lowerBound) {
                 self.fail(.blocked, "\(machine) refuses a blocked device's offer at once")
             }
         case (.upload(let upload, _), .done):
@@ -240,6 +242,7 @@ extension World {
             ("sessions of devices", figures.deviceSessions, devicesInSessions),
             ("uploads of one session", figures.mostDeviceUploads, EarshotLimits.deviceUploads),
             ("offers and late refusals of devices", figures.deviceOffers + figures.lateDeviceRefusals, calls),
+            ("late refusals of devices", figures.lateDeviceRefusals, EarshotLimits.lateDeviceRefusals),
             ("reservations for ended offers", figures.abandonedDeviceOffers, self.machines[machine].devices.reserving),
             ("wrong PINs", figures.wrongPINs, EarshotLimits.devicePINs),
             ("things for devices that are over", figures.endedShipments, 0),
