@@ -1,7 +1,9 @@
 import EarshotCore
 import EarshotWire
+import Logging
 import NIOCore
 import NIOEmbedded
+import NIOPosix
 import Synchronization
 import Testing
 
@@ -58,6 +60,17 @@ import Testing
         let result = try await self.reports(of: [Self.json(Self.own), Self.json(Self.own.lowercased())])
         #expect(result.reports == [])
         #expect(result.malformed == 0)
+    }
+
+    @Test func `a UDP port that another program has to itself is reported`() async throws {
+        let loop = MultiThreadedEventLoopGroup.singleton.any()
+        let other = try await DatagramBootstrap(group: loop).bind(host: "0.0.0.0", port: 0).get()
+        let port = UInt16(clamping: other.localAddress?.port ?? 0)
+        let multicast = DeviceMulticast(port: port, on: loop, logger: Logger(label: "test"))
+        await multicast.start(ownFingerprint: Self.own, links: CurrentLinks()) { _, _, _ in }
+        #expect(multicast.failure == "announcements to UDP \(port) of 0.0.0.0 are not received: Address already in use")
+        multicast.stop()
+        try await other.close()
     }
 
     @Test func `malformed datagrams are counted`() async throws {

@@ -27,8 +27,14 @@ extension ServerBootstrap {
         do {
             // Given as an address, because the resolver refuses IPv6 while no interface has it.
             return try await self.bind(to: SocketAddress(ipAddress: "::", port: port)).get()
-        } catch let error as IOError where [EAFNOSUPPORT, EADDRNOTAVAIL].contains(error.errnoCode) {
+        } catch let error as IOError where error.isOfMissingProtocol {
             return try await self.bind(to: SocketAddress(ipAddress: "0.0.0.0", port: port)).get()
         }
     }
+}
+
+extension IOError {
+    /// Whether a socket cannot be bound to all addresses because this machine has no IPv6, or no IPv4. The kernel may lack the protocol, or
+    /// it may be switched off.
+    package var isOfMissingProtocol: Bool { [EAFNOSUPPORT, EADDRNOTAVAIL].contains(self.errnoCode) }
 }

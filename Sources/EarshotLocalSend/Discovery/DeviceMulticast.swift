@@ -58,9 +58,10 @@ final class DeviceMulticast: Sendable {
             do {
                 let channel = try await bootstrap.bind(to: SocketAddress(ipAddress: host, port: Int(self.port))).get()
                 self.state.withLock { $0.channels.append(channel) }
+            } catch let error as IOError where error.isOfMissingProtocol {
+                continue
             } catch {
                 let reason = "announcements to UDP \(self.port) of \(host) are not received: \(DeviceClient.reason(error))"
-                guard (error as? IOError)?.errnoCode != EAFNOSUPPORT else { continue }
                 self.state.withLock { $0.failure = reason }
                 self.logger.warning("LocalSend devices may not be found", metadata: ["reason": "\(reason)"])
             }
