@@ -12,13 +12,8 @@ extension Check {
         var remarks: [Remark] = []
         let wanted = state.wantedPort ?? port
         if wanted != 0, wanted != port {
-            let next = "a firewall rule for \(wanted) does not cover TCP \(port): "
-            let words = "listens on TCP \(port), because \(wanted)"
-            if let user = facts.localSendPortUser.words {
-                remarks.append(.warn("\(words) is in use by \(user)", next: next + "stop that program and restart earshotd"))
-            } else {
-                remarks.append(.warn("\(words) was in use when it started", next: next + "sudo systemctl restart earshotd"))
-            }
+            remarks.append(
+                Self.listensElsewhere(on: port, instead: wanted, facts.localSendPortUser.words, setting: "port in [localsend]"))
         } else {
             remarks.append(.ok("listens on TCP \(port) and UDP \(Self.localSendDatagramPort(state))"))
         }

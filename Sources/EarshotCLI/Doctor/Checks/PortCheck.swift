@@ -22,19 +22,17 @@ extension Check {
             ]
         }
         guard local.wantedPort != 0, local.port != local.wantedPort else { return [.ok("listens on TCP \(local.port)")] }
-        let next = "a firewall rule for \(local.wantedPort) does not cover this port: "
+        return [Self.listensElsewhere(on: local.port, instead: local.wantedPort, user, setting: "port in [peer]")]
+    }
+
+    /// Returns the remark that the daemon listens on another port than the wanted one, which this program uses, or another one used before.
+    static func listensElsewhere(on port: Int, instead wanted: Int, _ user: String?, setting: String) -> Remark {
+        let words = "listens on TCP \(port), because \(wanted)"
+        let next = "a firewall rule for \(wanted) does not cover this port: "
         guard let user else {
-            return [
-                .warn(
-                    "listens on TCP \(local.port), because \(local.wantedPort) was in use when it started",
-                    next: next + "sudo systemctl restart earshotd")
-            ]
+            return .warn("\(words) was in use when it started", next: next + "sudo systemctl restart earshotd")
         }
-        return [
-            .warn(
-                "listens on TCP \(local.port), because \(local.wantedPort) is in use by \(user)",
-                next: next + "stop that program and restart earshotd, or set port in [peer]")
-        ]
+        return .warn("\(words) is in use by \(user)", next: next + "stop that program and restart earshotd, or set \(setting)")
     }
 
     /// Whether connections reach the daemon's port.
