@@ -196,7 +196,7 @@ extension NodeCore {
 
     /// Returns the share of a sender whose offer is accepted. A sender that is about to be trusted counts as trusted already.
     private func share(of peer: PeerID, _ acceptor: PendingOffer.Acceptor?) -> QuotaShare {
-        QuotaShare(of: peer, isTrusted: acceptor?.isAlways == true || self.trust(in: peer) == .trusted)
+        acceptor?.isAlways == true ? QuotaShare(of: peer, isTrusted: true) : self.share(of: peer)
     }
 
     /// Begins the session of an accepted offer, once there is space for its files.
